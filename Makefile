@@ -1,18 +1,19 @@
-# make demo    the whole story on bundled events          make test    all tests but the long ones
-# make check   lint, format, types                        make bench   measure catch-up against the usual recipe
-# make faults  put faults into the recorded streams, and write what the checks find of them (half an hour)
-# make test-long  the tests that take minutes each; the result goes to tests/LONG.md
-# make property  thousands of drawn cases (half an hour); the result goes to tests/property/RESULT.md
+# make demo    run the demo on bundled events             make test    run all tests except the long ones
+# make check   check lint, format and types               make bench   compare catch-up with the usual recipe
+# make faults  put faults into the recorded streams, and write which of them the checks find (half an hour)
+# make test-long  run the tests that take minutes each; the result goes to tests/LONG.md
+# make property  run thousands of random cases (half an hour); the result goes to tests/property/RESULT.md
 # make crashes  kill every command at every commit (an hour or two); the result goes to tests/crash/RESULT.md
-# make soak  live through nights with kills, maintenance and rebuilds (HOURS=1); the result goes to tests/crash/SOAK.md
-# Each works from a clean clone: the first run makes .venv and installs everything into it.
+# make docs   build the documentation into build/site, strict
+# make soak  simulate nights with kills, maintenance and rebuilds (HOURS=1); the result goes to tests/crash/SOAK.md
+# Each target works from a clean clone: the first run creates .venv and installs everything into it.
 
 SHELL := /bin/sh
 VENV := .venv
 READY := $(VENV)/.ready
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 
-.PHONY: demo test test-long property crashes soak check faults bench java clean
+.PHONY: demo test test-long property crashes soak check faults bench docs java clean
 .DEFAULT_GOAL := demo
 
 demo: java $(READY)
@@ -42,10 +43,13 @@ check: $(READY)
 faults: java $(READY)
 	@$(VENV)/bin/python -m tests.quality.fault_table
 
+docs: $(READY)
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+
 bench: java $(READY)
 	@$(VENV)/bin/python tests/bench/bench.py
 
-# Java comes first: without it the rest is in vain.
+# The check for Java comes first, because nothing works without it.
 java:
 	@version=$$("$(JAVA)" -version 2>&1 | sed -n 's/.*version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p' | head -n 1); \
 	if [ "$${version:-0}" -lt 17 ]; then \

@@ -17,8 +17,9 @@ from siltstone.engine.inputs.kafka import cluster_of
 from siltstone.engine.inputs.listing import list_files
 from siltstone.engine.jars import jar_paths
 from siltstone.engine.java import INSTALL_HINT, NEEDED_JAVA, java_program, java_version
+from siltstone.engine.machine import GIGABYTE, memory_bytes
 from siltstone.engine.names import LEASE
-from siltstone.engine.session import GIGABYTE, default_driver_gigabytes, machine_memory_bytes, needed_jars
+from siltstone.engine.session import default_driver_gigabytes, needed_jars
 from siltstone.engine.spec import load_specs
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, SourceSpec
 from siltstone.engine.sqlite_catalog import refuse_lost_catalog, sqlite_file
@@ -78,7 +79,7 @@ def python() -> Finding:
 
 
 def memory() -> Finding:
-    size = machine_memory_bytes()
+    size = memory_bytes()
     return Finding(
         "memory",
         size >= LOW_MEMORY_BYTES,
@@ -91,7 +92,7 @@ def jars(spec: CatalogSpec, progress: Progress) -> Finding:
     try:
         paths = jar_paths(needed_jars(spec), progress)
     except (SiltstoneError, OSError) as error:
-        return Finding("jars", False, *_said(error, "Make the cache folder writable."))
+        return Finding("jars", False, *_problem(error, "Make the cache folder writable."))
     return Finding("jars", True, f"{len(paths)} in {paths[0].parent}, checksums right")
 
 
@@ -102,7 +103,7 @@ def catalog(spec: CatalogSpec) -> Finding:
     try:
         refuse_lost_catalog(spec)
     except StorageError as error:
-        return Finding(matter, False, *_said(error, ""))
+        return Finding(matter, False, *_problem(error, ""))
     if database and not database.exists():
         hint = "Make its folder writable, or set catalog.uri to another place."
         return Finding(matter, _writable(database.parent), f"{database}, made by the first run", hint)
@@ -116,7 +117,7 @@ def catalog(spec: CatalogSpec) -> Finding:
     except NothingWrittenError as error:
         return Finding(matter, True, f"{spec.type}, empty: the first run makes its tables ({_first_line(error)})")
     except Exception as error:  # noqa: BLE001  a catalog's client may raise anything, and each of it is the finding
-        return Finding(matter, False, *_said(error, "Check catalog.type, catalog.uri and catalog.properties."))
+        return Finding(matter, False, *_problem(error, "Check catalog.type, catalog.uri and catalog.properties."))
     made = "" if database else ", a namespace can be made"
     return Finding(matter, True, f"{spec.type}, {len(namespaces)} namespaces{made}")
 
@@ -163,7 +164,7 @@ def warehouse(project: ProjectSpec) -> Finding:
     try:
         place = _tried(project)
     except Exception as error:  # noqa: BLE001  a store's client may raise anything, and each of it is the finding
-        return Finding("warehouse", False, *_said(error, "Check store and catalog.properties."))
+        return Finding("warehouse", False, *_problem(error, "Check store and catalog.properties."))
     return Finding("warehouse", True, f"{place}: written, read and removed a file" if place else CHOSEN)
 
 
@@ -211,7 +212,7 @@ def sources(project: ProjectSpec) -> Iterator[Finding]:
             try:
                 found = _counted(source)
             except SiltstoneError as error:
-                yield Finding("source", False, *_said(error, ""))
+                yield Finding("source", False, *_problem(error, ""))
             else:
                 yield Finding("source", True, f"{path}: {found}")
 
@@ -252,7 +253,7 @@ def _existing(folder: Path) -> Path:
     return next(place for place in (folder, *folder.parents) if place.is_dir())
 
 
-def _said(error: Exception, hint: str) -> tuple[str, str]:
+def _problem(error: Exception, hint: str) -> tuple[str, str]:
     """What an error says, and what to do about it."""
     known = error if isinstance(error, SiltstoneError) else storage_error(error)
     return (_first_line(error), hint) if known is None else (known.message, known.hint or hint)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # What PySpark itself asks for, by the names it uses.
-ASKED = (
+PREFETCHED = (
     "functions",
     "org.apache.spark.sql.functions",
     "PythonUtils",
@@ -105,6 +105,6 @@ def remember_names(spark: "SparkSession") -> None:
     jvm = getattr(spark, "_jvm", None)
     if not isinstance(jvm, JVMView):
         return
-    for name in ASKED:
+    for name in PREFETCHED:
         if name not in jvm.__dict__:
             setattr(jvm, name, known(getattr(jvm, name)))

@@ -120,9 +120,9 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def apart(names: Iterable[str]) -> list[str]:
+def deduplicated(names: Iterable[str]) -> list[str]:
     """The names of a record's fields; those that differ from one before only in upper and lower case under others, for
-    Spark does not tell such apart."""
+    Spark does not tell such deduplicated."""
     found: list[str] = []
     taken: set[str] = set()
     for number, name in enumerate(names):

@@ -22,6 +22,7 @@ from siltstone.engine.jars import (
     jar_paths,
 )
 from siltstone.engine.java import require_java
+from siltstone.engine.machine import GIGABYTE, cores, memory_bytes
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec
 from siltstone.engine.sqlite_catalog import SQLITE_URI, refuse_lost_catalog, sqlite_file
 from siltstone.engine.storage import FILE_IO, S3, scheme_of
@@ -41,7 +42,6 @@ PARALLEL_COLLECTOR = "-XX:+UseParallelGC"
 # The size, in bytes of code, up to which what is often called is inlined (Java's own: 325). A JVM that has no such
 # option passes over it.
 SHORT_INLINING = ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:FreqInlineSize=100")
-GIGABYTE = 1 << 30
 # What every fold relies on, whoever made the session: times are UTC, of a field that stands twice in an object the
 # second counts, and texts are read in any character set that Java knows, with a sign in place of what is none of it.
 # Base64 is one line, as in JSON. A stage whose code would need a method of more than 8000 bytes, which HotSpot never
@@ -60,7 +60,7 @@ FOLD_CONF = {
 
 
 def spark_session(project: ProjectSpec, jars: Iterable[Jar] = ()) -> "SparkSession":
-    """The session to work in: the active one, spark-submit's, or a new local one. `jars`: needed beside the usual ones.
+    """The session to work in: the active one, spark-submit's, or a new local one. `jars`: needed in addition to the usual ones.
 
     Raises: SpecError where the session cannot serve Iceberg, Java is missing, or a jar cannot be had. StorageError
         where the catalog's file is gone.
@@ -103,7 +103,7 @@ def session_conf(project: ProjectSpec) -> dict[str, str]:
     defaults = {
         "spark.app.name": "siltstone",
         "spark.master": project.spark.master,
-        "spark.driver.memory": f"{default_driver_gigabytes(machine_memory_bytes())}g",
+        "spark.driver.memory": f"{default_driver_gigabytes(memory_bytes())}g",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.extensions": ICEBERG_EXTENSIONS,
@@ -114,7 +114,7 @@ def session_conf(project: ProjectSpec) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "WARN",
         # Spark's default of 200 is for clusters: on one machine every empty partition costs a task.
-        "spark.sql.shuffle.partitions": str(max(4, 2 * (os.cpu_count() or 1))),
+        "spark.sql.shuffle.partitions": str(max(4, 2 * (cores()))),
         # It walks Python's stack for every column expression: building a fold's plan would take three times as long.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         # Else each task of Python begins with a quarter of a second in which nothing is done.
@@ -166,17 +166,9 @@ def needed_jars(catalog: CatalogSpec) -> list[Jar]:
     return [ICEBERG_SPARK, *drivers, *aws]
 
 
-def default_driver_gigabytes(memory_bytes: int) -> int:
-    """About half the machine, at least one and at most eight gigabytes."""
-    return max(1, min(8, memory_bytes // 2 // GIGABYTE))
-
-
-def machine_memory_bytes() -> int:
-    """The machine's memory; where the system does not say, four gigabytes."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 4 * GIGABYTE
+def default_driver_gigabytes(memory: int) -> int:
+    """About half of `memory` (bytes), at least one and at most eight gigabytes: Python workers need the rest."""
+    return max(1, min(8, memory // 2 // GIGABYTE))
 
 
 def spark_log() -> Path:
@@ -250,15 +242,18 @@ def _configured(conf: Mapping[str, str]) -> "SparkSession":
 
 def _fit(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
     """Check that the session speaks Iceberg; give it the project's catalog and the settings a fold relies on."""
+    jvm: Any = getattr(spark, "_jvm", None)
+    if jvm is None:
+        raise SpecError(
+            "Cannot use a session of Spark Connect: siltstone needs the driver's JVM.",
+            hint="Run the job with spark-submit, or unset SPARK_REMOTE so that siltstone starts a session of its own.",
+        )
     if ICEBERG_EXTENSIONS not in (spark.conf.get("spark.sql.extensions", "") or ""):
         raise SpecError(
             f"Cannot use the Spark session that is there: it lacks the Iceberg extension (spark.sql.extensions "
             f"= {spark.conf.get('spark.sql.extensions', '') or 'empty'}).",
             hint=f"Start it with spark.sql.extensions={ICEBERG_EXTENSIONS} and {ICEBERG_SPARK.file}.",
         )
-    jvm: Any = getattr(spark, "_jvm", None)
-    if jvm is None:
-        raise SpecError("Cannot work in a session of Spark Connect: siltstone needs the driver's JVM.")
     if not _has_class(jvm, ICEBERG_EXTENSIONS):  # Spark itself only warns of it
         raise SpecError(
             "Cannot use the Spark session that is there: Iceberg's classes are missing.",

@@ -117,7 +117,7 @@ class Problem:
 
 
 CREDENTIALS_HINT: Final = (
-    "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or store in siltstone.yaml (docs/catalogs-and-stores.md)"
+    "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or store in siltstone.yaml (docs/how-to/catalogs-and-stores.md)"
 )
 _ADDRESS: Final = re.compile(
     r"(?:[Ff]ailed to connect to|Connect to|Connection to|connection to server at|host:|resolve host:?|resolve hostname"
@@ -209,7 +209,7 @@ _SIGNS: Final[_Signs] = (
         r"|NoClassDefFoundError: (?:software/amazon|com/google|com/azure)"
         r"|Cannot find constructor for interface org\.apache\.iceberg\.io\.FileIO",
         "the classes for this kind of store are missing",
-        "set io-impl under catalog.properties and add the store's jar (docs/catalogs-and-stores.md)",
+        "set io-impl under catalog.properties and add the store's jar (docs/how-to/catalogs-and-stores.md)",
     ),
     (
         r"NETWORK_CONNECTION|Could not connect to server|Could(?:n't| not) resolve host|Connection refused|UnknownHost"

@@ -1,4 +1,4 @@
-"""Positions going backwards inside one channel, in the order of delivery."""
+"""Positions that go back within one channel, in the order of delivery."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -8,12 +8,12 @@ from siltstone.quality.check_timeline import is_streamed
 
 
 def backward_positions(changes: DataFrame) -> DataFrame:
-    """Where a channel steps back: the position reached before, and the one it goes on from.
+    """The places where a channel goes back: the highest position before the step, and the position it continues from.
 
     Needs: what `digest_of` gives.
     Gives: check, position_from, position_to, key, message.
-    Rows: one a step back. Records of one channel are compared inside one Kafka partition, else inside one file; READs
-        are left out, because they borrow the position of what came before them.
+    Rows: one per step back. Records of one channel are compared within one Kafka partition, or within one file. READs
+        are excluded because they carry the position of an earlier event.
 
         delivered at  10 20 30 20 30 40 35
         steps back             20       35     two findings: from 20 to 30, from 35 to 40

@@ -1,4 +1,4 @@
-"""The checks: what each expects, and what to do when it fails. Their names and severities are the spec language's."""
+"""The checks: what each expects, and what to do if it fails. Names and severities are defined by the spec language."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -23,12 +23,12 @@ LATEST_EQUALS_OPEN_VERSIONS: Final = "latest_equals_open_versions"
 SUMS_CLOSE: Final = "sums_close"
 
 SUMMARIES: Final = (REJECTS, DUPLICATES, LATE_CHANGES, SNAPSHOT_READS)
-"""Checks whose findings sum up what they found: they are not places, one beside the other."""
+"""Checks whose findings are totals, not single places."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check in words: what is expected of the data, and what a person does when it is not so."""
+    """The texts of one check: the expectation, and what to do if the data does not meet it."""
 
     name: str
     expects: str
@@ -40,109 +40,112 @@ CHECKS: Final = {
     for check in (
         Check(
             CHAIN_BREAK,
-            "The before image of every streamed update and delete equals the version just before it.",
-            "A change between the two is missing: read the source's log again from position_from, "
-            "or snapshot these keys at the source.",
+            "The before image of every streamed update and delete equals the previous version of the row.",
+            "A change between the two is missing. Re-read the source's log from position_from to position_to, or take "
+            "a snapshot of these keys at the source.",
         ),
         Check(
             ORPHAN,
             "The first change of a key is a READ or an insert.",
-            "The key's beginning is missing: add what came before position_from. Where that is gone for good, snapshot "
-            "the table at the source, which puts latest right, and acknowledge the gap: what was before stays unknown.",
+            "The first changes of the key are missing. Deliver the changes before position_from. If they are lost, "
+            "take a snapshot of the table at the source, which corrects latest, and acknowledge the gap: the earlier "
+            "versions stay unknown.",
         ),
         Check(
             DOUBLE_INSERT,
-            "No insert meets a row that is live already.",
-            "A delete before the insert is missing: read the source's log again up to position_from.",
+            "No insert arrives for a row that is live already.",
+            "A delete before the insert is missing. Re-read the source's log from position_from to position_to.",
         ),
         Check(
             INCOMPLETE_TRANSACTION,
-            "Every transaction is complete: as many changes came as it announced, counted over all tables.",
-            "Changes of the transaction are missing: read the source's log again from position_from to position_to.",
+            "Every transaction is complete: as many changes arrived as it announced, counted over all tables.",
+            "Changes of the transaction are missing. Re-read the source's log from position_from to position_to.",
         ),
         Check(
             LOG_GAP,
-            "The files of the log follow each other without a number left out, and so do its transactions where each "
-            "tells of the one before it.",
-            "Either nothing that is captured was written to the missing files or transactions (a connector can leave "
-            "transactions out by GTID, and the channel of logical messages may not be read), or they were lost before "
-            "they were read: look for them at the source; if they are gone, snapshot the tables again.",
+            "No numbered log file is missing, and no transaction is missing that other transactions identify.",
+            "Either the missing files or transactions have no captured changes, or they were lost before they were "
+            "read. A connector can skip transactions by GTID, and the channel of logical messages may not be an "
+            "input. Look for them at the source. If they no longer exist there, take a new snapshot of the tables.",
         ),
         Check(
             TIME_AGAINST_ORDER,
-            "Commit times do not decrease while positions grow, and do not lie in the future.",
-            "The order of the log decides; history shows the change at the time of the one before it. Look at the "
-            "source's clock; where transactions are long and stamped when they begin, raise snapshot.skew.",
+            "Commit times do not decrease while positions increase, and are not in the future.",
+            "The log position decides the order, and history gives the change the time of the change before it. Check "
+            "the source's clock. If transactions are long and have the time of their begin, raise snapshot.skew.",
         ),
         Check(
             POSITIONS_BACKWARDS,
-            "Positions do not go backwards inside one channel, in the order of delivery.",
-            "After a restart the source sends a range again, which changes nothing. "
-            "Without a restart, the log was reset or another source writes to the channel: look at the source.",
+            "Positions do not go back within one channel, in the order of delivery.",
+            "After a restart the source sends a range a second time, which does no harm. Without a restart, the log "
+            "was reset or another source writes to the channel: check the source.",
         ),
         Check(
             OPEN_WINDOW,
             "Every snapshot window that was opened was closed.",
-            "The chunk is unfinished, or its close was lost. Run again when more events have arrived; "
-            "if it stays open, repeat the snapshot at the source.",
+            "Either the chunk is unfinished, or its close event was lost. Run `siltstone catch-up` when more events "
+            "have arrived. If the window stays open, repeat the snapshot at the source.",
         ),
         Check(
             SHORT_SNAPSHOT,
-            "Of every snapshot that was announced complete as many rows came as it announced.",
-            "A chunk of the snapshot was lost on the way: repeat the snapshot of this table at the source.",
+            "Every complete snapshot delivered as many rows as it announced.",
+            "Rows of the snapshot were lost on the way. Repeat the snapshot of this table at the source.",
         ),
         Check(
             GHOST_ROW,
-            "After a complete snapshot every live row was seen by it, or changed since.",
-            "The row was deleted and the delete was lost, or a chunk of the snapshot was: repeat the snapshot; if the "
-            "row is gone at the source, replay its delete.",
+            "After a complete snapshot, every live row is in the snapshot or changed after it.",
+            "Either the delete of the row was lost, or a part of the snapshot was lost. Repeat the snapshot. If the "
+            "row no longer exists at the source, deliver its delete.",
         ),
         Check(
             STALLED_SOURCE,
-            "No heartbeat and no partition stays behind the rest of the source, and none is read before its parents.",
-            "What the silent part holds is missing from the tables: look at its connector, partition or file drop. It "
-            "is taken as soon as it arrives.",
+            "Heartbeats do not stop and partitions do not lag while the source advances, and no partition is read "
+            "before its parents end.",
+            "Changes of the silent part are missing from the tables. Check its connector, partition or file delivery. "
+            "The next run takes the changes when they have arrived.",
         ),
         Check(
             VERSIONS_TILE_TIME,
             "The versions of a key follow each other without gap or overlap, exactly one of them is open, and "
-            "_is_current tells whether it is live.",
-            "The history table was written by others, or siltstone is at fault: run rebuild, and report it.",
+            "_is_current shows whether it is live.",
+            "Another program wrote to the history table, or siltstone has a bug. Run `siltstone rebuild`, and report "
+            "it.",
         ),
         Check(
             LATEST_EQUALS_OPEN_VERSIONS,
-            "The latest table holds exactly the open live versions of the history table.",
-            "One of the tables was written by others, or siltstone is at fault: run rebuild, and report it.",
+            "The latest table has exactly the open live versions of the history table.",
+            "Another program wrote to one of the tables, or siltstone has a bug. Run `siltstone rebuild`, and report "
+            "it.",
         ),
         Check(
             SUMS_CLOSE,
-            "Every record read is accounted for, and every change has exactly one outcome.",
-            "Records were lost or counted twice on the way: do not trust this run, and report it.",
+            "Every record that was read is accounted for, and every change has exactly one outcome.",
+            "Records were lost or counted twice. Do not trust this run, and report it.",
         ),
         Check(
             REJECTS,
-            "Every record of the table could be decoded, and every one of its source names a table.",
-            "`siltstone rejects show TABLE` prints them with their reasons (without TABLE those that name none, too): "
-            "mend the spec and run `siltstone rejects replay`, or `siltstone rejects dismiss` what was mended "
-            "otherwise or is no loss.",
+            "Every record of the table was decoded, and every record of its source names a table.",
+            "`siltstone rejects show TABLE` lists the records with their reasons; without TABLE it also lists those "
+            "that name no table. Fix the spec and run `siltstone rejects replay`, or run `siltstone rejects dismiss` "
+            "for records that were repaired in another way or are not needed.",
         ),
         Check(
             DUPLICATES,
             "No change is delivered twice.",
-            "Nothing: a change counts once however often it comes. Many of them cost time: look for files that are "
-            "delivered again, or for a connector that restarts.",
+            "No action is needed: a change counts once, however often it arrives. Many duplicates cost time: look for "
+            "files that are delivered twice, or for a connector that restarts.",
         ),
         Check(
             LATE_CHANGES,
-            "No change is older than what earlier runs have taken.",
-            "Nothing for those that were applied: history holds them in their places. Those that came too late are "
-            "only in the changes table: raise lateness and rebuild if they must count.",
+            "No change is older than the changes of earlier runs.",
+            "Changes that were applied need no action: history has them in the right order. Changes that were too "
+            "late are only in the changes table. To apply them, raise lateness and run `siltstone rebuild`.",
         ),
         Check(
             SNAPSHOT_READS,
-            "No snapshot READ contradicts what the stream told.",
-            "A READ showed a row that no streamed change had made: the stream missed a change of it. History holds the "
-            "row from the READ on; what was between is unknown.",
+            "No snapshot READ contradicts the streamed changes.",
+            "A READ showed a row that no streamed change explains: the stream missed a change. History has the row "
+            "from the READ on; what happened before the READ is unknown.",
         ),
     )
 }

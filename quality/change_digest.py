@@ -1,4 +1,4 @@
-"""The judged changes without their images: read and decoded once, looked at by every check."""
+"""The checked changes without their images: read and decoded once, used by every check."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -8,16 +8,18 @@ from siltstone.quality.check_timeline import Columns, change_facts, has_before
 
 
 def digest_of(changes: DataFrame, columns: Columns) -> DataFrame:
-    """The changes as the checks look at them at first sight. `columns`: those that before images are compared on.
+    """The columns of the changes that the first pass of the checks needs. `columns`: those on which before images are
+    compared.
 
     Needs: the change schema.
-    Gives: source, key, origin, the columns of `change_facts`, has_before, lane (a hash: what was delivered in the
-        order of one log), at (the place in it; null: there is no such order), file (its name only), line, too_late.
-    Rows: 1:1. Computed.
+    Gives: source, key, origin, the columns of `change_facts`, has_before, lane (a hash of the Kafka partition or file
+        that delivered the change), at (the offset or line in it; null if the lane has no order), file (its name only),
+        line, too_late.
+    Rows: 1:1. The result is checkpointed.
     """
     from_kafka = F.col("kafka_partition").isNotNull() & F.col("kafka_offset").isNotNull()
     lane = F.when(from_kafka, F.col("kafka_partition").cast("string")).otherwise(F.col("file"))
-    # Partitions have an order each: where none is named, they lie side by side.
+    # Each partition has its own order. Without the name of the partition, several of them are mixed in one file.
     is_laned = ~is_from(lambda kind: kind.has_partitions) | F.col("channel").isNotNull()
     return changes.select(
         *("source", "key", "origin"),

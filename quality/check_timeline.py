@@ -1,6 +1,6 @@
-"""One key's versions, its latest row and the run's changes in one order: all checks of a key share one shuffle.
+"""The versions, the latest row and the changes of each key in one order: all checks of a key share one shuffle.
 
-The first look carries hashes of images, so that its rows are narrow; a closer look at few keys carries the images.
+The first pass has hashes of images, so that its rows are narrow. The second pass, over few keys, has the images.
 """
 
 from dataclasses import dataclass, replace
@@ -27,9 +27,9 @@ READ_SCHEMA = "struct<position: string, low_ts: timestamp>"
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of one table: the key's; the others that all its tables share; those that images are compared on.
+    """The columns of one table: its keys, the other columns that all its tables share, the compared columns.
 
-    `masked`: those of which images hold no value of the source. `image`: all of an image, keys among them.
+    `masked`: the columns whose images have masked values. `image`: all columns of an image, keys included.
     """
 
     keys: tuple[str, ...]
@@ -41,18 +41,18 @@ class Columns:
 
     @classmethod
     def of(cls, changes: T.StructType, history: T.StructType, latest: T.StructType) -> "Columns":
-        """Read off the schemas of the three tables; every shared column is compared, as its type says: a column that is
-        text among the changes, and typed in history, by history's type.
+        """The columns that the three tables share. Each is compared by its type; a column that is text in
+        changes and typed in history is compared by the type in history.
 
-        Of a table without a key, a row is known by the whole of it and by its number among equal ones.
+        A table without a key identifies a row by all its columns and its number among equal rows.
         """
         keys, row = struct_type(changes, "key"), struct_type(changes, "row")
         shared = set(row.names) & set(history.names) & set(latest.names) - set(keys.names)
         values = tuple(name for name in row.names if name in shared)
         keyless = names.COPY in history.names
-        known_by = (*keys.names, names.COPY) if keyless else tuple(keys.names)
+        identifiers = (*keys.names, names.COPY) if keyless else tuple(keys.names)
         kinds = {name: typed(row[name].dataType, history[name].dataType) for name in values}
-        return cls(known_by, values, kinds, keyless, image=tuple(row.names))
+        return cls(identifiers, values, kinds, keyless, image=tuple(row.names))
 
     def comparing(self, compared: frozenset[str], masked: frozenset[str] = frozenset()) -> "Columns":
         """The same columns, with images compared on these only, and some of them masked."""
@@ -61,21 +61,22 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Look:
-    """How rows are looked at: on which columns; with the images, or their hashes only; with keys that change hands.
+class TimelineOptions:
+    """The options of a timeline.
 
-    `skew`: by how much clocks may differ.
+    `has_images`: rows have the images, not only their hashes. `trusts_deletes`: the before images of deletes are
+    complete. `has_key_swaps`: some rows give their key to another row. `skew`: by how much clocks may differ.
     """
 
     columns: Columns
-    closely: bool = False
+    has_images: bool = False
     trusts_deletes: bool = True
-    swaps: bool = True
+    has_key_swaps: bool = True
     skew: timedelta = timedelta(seconds=5)
 
 
 def struct_type(schema: T.StructType, name: str) -> T.StructType:
-    """The type of a column that is a struct."""
+    """The type of a struct column."""
     kind = schema[name].dataType
     if not isinstance(kind, T.StructType):
         raise TypeError(f"Cannot read the changes: column {name} is no struct ({kind.simpleString()}).")
@@ -83,23 +84,23 @@ def struct_type(schema: T.StructType, name: str) -> T.StructType:
 
 
 def typed(one: T.DataType, other: T.DataType) -> T.DataType:
-    """The type to compare values of two columns by: the first, unless that is text and the other says more."""
+    """The type by which values of two columns are compared: the first, or the other if the first is text."""
     return other if isinstance(one, T.StringType) else one
 
 
 def before_value(name: str, kind: T.DataType) -> Column:
-    """A column's value in the before image, as the type to compare it by; null where it is none of that type."""
+    """A column's value in the before image, cast to the type by which it is compared; null if the cast fails."""
     return F.col("before")[name].try_cast(kind)
 
 
-def version_rows(history: DataFrame, look: Look) -> DataFrame:
+def version_rows(history: DataFrame, options: TimelineOptions) -> DataFrame:
     """History rows as rows of the timeline.
 
     Needs: history rows. Gives: key, version. Rows: 1:1.
     """
-    compared = look.columns.compared
+    compared = options.columns.compared
     image = {name: F.col(quoted(name)).cast(kind) for name, kind in compared.items()}
-    closer = [
+    images = [
         F.struct(*[value.alias(name) for name, value in image.items()]).alias("image"),
         F.col(names.UNKNOWN).alias("unknown"),
         F.col(names.RESCUED).alias("rescued"),
@@ -111,14 +112,14 @@ def version_rows(history: DataFrame, look: Look) -> DataFrame:
         F.col(names.OP).alias("op"),
         F.col(names.POSITION).alias("position"),
         F.col(names.LAST_POSITION).alias("last_position"),
-        hashed([F.col(quoted(name)) for name in look.columns.values]).alias("row_hash"),
+        hashed([F.col(quoted(name)) for name in options.columns.values]).alias("row_hash"),
         hashed(list(image.values())).alias("image_hash"),
-        *(closer if look.closely else []),
+        *(images if options.has_images else []),
     )
-    return history.select(key_struct(look.columns), version.alias("version"))
+    return history.select(key_struct(options.columns), version.alias("version"))
 
 
-def latest_rows(latest: DataFrame, look: Look) -> DataFrame:
+def latest_rows(latest: DataFrame, options: TimelineOptions) -> DataFrame:
     """Rows of the latest table as rows of the timeline.
 
     Needs: latest rows. Gives: key, latest. Rows: 1:1.
@@ -126,13 +127,13 @@ def latest_rows(latest: DataFrame, look: Look) -> DataFrame:
     row = F.struct(
         F.col(names.VALID_FROM).alias("valid_from"),
         F.col(names.POSITION).alias("position"),
-        hashed([F.col(quoted(name)) for name in look.columns.values]).alias("row_hash"),
+        hashed([F.col(quoted(name)) for name in options.columns.values]).alias("row_hash"),
     )
-    return latest.select(key_struct(look.columns), row.alias("latest"))
+    return latest.select(key_struct(options.columns), row.alias("latest"))
 
 
 def change_facts(columns: Columns) -> list[Column]:
-    """What the checks ask of a change: of its before image, where that is whole, only a hash."""
+    """The facts of a change that the checks need. A complete before image is reduced to a hash."""
     image = [before_value(name, kind) for name, kind in columns.compared.items()]
     return [
         *[F.col(name) for name in ("position", "op", "commit_ts", "ingest_ts", "content_hash", "tx_id")],
@@ -147,7 +148,7 @@ def change_facts(columns: Columns) -> list[Column]:
 
 
 def with_images(changes: DataFrame, columns: Columns) -> DataFrame:
-    """Changes for a closer look.
+    """Changes with their images, for the second pass.
 
     Needs: the change schema. Gives: key, origin, the columns of `change_facts`, before, present, rescued. Rows: 1:1.
     """
@@ -155,25 +156,25 @@ def with_images(changes: DataFrame, columns: Columns) -> DataFrame:
     return changes.select("key", "origin", *change_facts(columns), image.alias("before"), "present", "rescued")
 
 
-def change_rows(changes: DataFrame, look: Look) -> DataFrame:
+def change_rows(changes: DataFrame, options: TimelineOptions) -> DataFrame:
     """Streamed changes of single keys as rows of the timeline.
 
-    Needs: the digest; for a closer look what `with_images` gives.
+    Needs: the digest; with `has_images`, what `with_images` gives.
     Gives: key, change. Rows: filters out READs and truncates.
     """
-    is_told = F.lit(look.trusts_deletes) | (F.col("op") != names.OP_DELETE)
+    is_complete = F.lit(options.trusts_deletes) | (F.col("op") != names.OP_DELETE)
     change = F.struct(
         *("position", "op", "commit_ts", "ingest_ts", "content_hash", "tx_order", "offset", "starts", "ends"),
-        F.when(is_told, F.col("before_hash")).alias("before_hash"),
-        (F.col("tx_id") if look.swaps or look.closely else no_text()).alias("tx_id"),
+        F.when(is_complete, F.col("before_hash")).alias("before_hash"),
+        (F.col("tx_id") if options.has_key_swaps or options.has_images else no_text()).alias("tx_id"),
         *("takes_key", "gives_key"),
-        *(("before", "present", "rescued") if look.closely else ()),
+        *(("before", "present", "rescued") if options.has_images else ()),
     )
     return changes.where(is_streamed() & F.col("key").isNotNull()).select("key", change.alias("change"))
 
 
 def read_rows(reads: DataFrame) -> DataFrame:
-    """Snapshot READs as rows of the timeline: from where on they vouch for their key.
+    """Snapshot READs as rows of the timeline: the position and time from which they prove that their key existed.
 
     Needs: key, position, and low_ts, low_position, close as `attach_windows` gives them.
     Gives: key, read. Rows: 1:1.
@@ -183,7 +184,7 @@ def read_rows(reads: DataFrame) -> DataFrame:
 
 
 def is_streamed() -> Column:
-    """True for what the stream carries: no snapshot READ."""
+    """True for streamed changes: all but snapshot READs."""
     return (F.col("origin") != names.ORIGIN_SNAPSHOT) & (F.col("op") != names.OP_READ)
 
 
@@ -198,19 +199,19 @@ def has_before(columns: Columns) -> Column:
 
 
 def carries_before(columns: Columns) -> Column:
-    """True when the before image is the whole row. One that holds nothing but fallbacks tells only the key.
+    """True when the before image is the complete row. A before image with fallback values only has nothing but the key.
 
-    What a mask makes of a fallback looks like any other value.
+    Masked columns are not considered: a masked fallback value looks like any other value.
     """
     plain = {name: kind for name, kind in columns.compared.items() if name not in columns.masked}
-    told = [~is_fallback(before_value(name, kind), kind) for name, kind in plain.items()]
-    whole = F.array_contains(F.array(*told), True) if told else F.lit(False)
+    has_values = [~is_fallback(before_value(name, kind), kind) for name, kind in plain.items()]
+    whole = F.array_contains(F.array(*has_values), True) if has_values else F.lit(False)
     is_update = F.col("op") == names.OP_UPDATE
     return F.col("before").isNotNull() & (is_update | ((F.col("op") == names.OP_DELETE) & whole))
 
 
 def is_fallback(value: Column, kind: T.DataType) -> Column:
-    """True for null and for what a connector writes into a column that must not be null and is not known."""
+    """True for null and for the values that a connector writes into a NOT NULL column whose value it does not know."""
     if isinstance(kind, T.NumericType):
         fallback = value == 0
     elif isinstance(kind, T.BooleanType):
@@ -229,19 +230,20 @@ def is_fallback(value: Column, kind: T.DataType) -> Column:
 
 
 def hashed(values: list[Column]) -> Column:
-    """A hash that tells null from absent: Spark's own passes nulls over."""
+    """A hash that includes which values are null: Spark's xxhash64 skips nulls."""
     return F.xxhash64(*values, *[value.isNull() for value in values]) if values else F.lit(0).cast("bigint")
 
 
 def key_struct(columns: Columns) -> Column:
-    """The key of a history or latest row, as changes have it."""
+    """The key of a history or latest row, as a struct like the key of a change."""
     return F.struct(*[F.col(quoted(name)).alias(name) for name in columns.keys]).alias("key")
 
 
 def timeline(versions: DataFrame, latest: DataFrame, changes: DataFrame, reads: DataFrame | None) -> DataFrame:
-    """Put the rows of each key beside each other, its versions in time.
+    """Union the rows of each key, with its versions in order of time.
 
-    Needs: rows as `version_rows`, `latest_rows`, `change_rows` and `read_rows` give them (no READs: None).
+    Needs: rows as `version_rows`, `latest_rows`, `change_rows` and `read_rows` give them (`reads`: None if there are no
+        READs).
     Gives: the columns of `in_time`.
     Rows: 1:1.
     """
@@ -250,29 +252,29 @@ def timeline(versions: DataFrame, latest: DataFrame, changes: DataFrame, reads: 
         united = united.withColumn("read", F.lit(None).cast(READ_SCHEMA))
     else:
         united = united.unionByName(reads, allowMissingColumns=True)
-    # Sorting by a number first is what Spark does fast; keys are compared only where their hashes are the same.
+    # Spark sorts fastest by a number first. It compares keys only where their hashes are equal.
     hashed_keys = F.xxhash64(*[F.col("key")[name] for name in struct_type(united.schema, "key").names])
     return united.select(hashed_keys.alias("key_hash"), "key", *KINDS).transform(in_time)
 
 
 def no_text() -> Column:
-    """No text at all."""
+    """A null string."""
     return F.lit(None).cast("string")
 
 
 def so_far(order: WindowSpec) -> WindowSpec:
-    """From the key's first row to the current one."""
+    """The frame from the key's first row to the current row."""
     return order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
 
 def in_time(rows: DataFrame) -> DataFrame:
-    """Chain the versions of a key in time, after everything else that the key has.
+    """Link the versions of a key in order of time, after all its other rows.
 
     Needs: key, version, latest, change, read.
-    Gives: the same, then earlier (the bounds of the version before; of versions only), place (where the row stands
-        among the key's changes), is_last (true on one row a key), versions, opened, changes, latest_count, latest_row
-        (how many the key has, the row itself; of use on the last row).
-    Rows: 1:1. A version without a position of its own stands where the version before it does.
+    Gives: the same, then earlier (the bounds of the previous version; only for versions), place (the position by which
+        the row is ordered among the key's changes), is_last (true on one row per key), versions, opened, changes,
+        latest_count (running counts), latest_row. The counts and latest_row are complete on the last row.
+    Rows: 1:1. A version without a position of its own has the place of the version before it.
     """
     is_version = F.col("version").isNotNull()
     order = Window.partitionBy("key_hash", "key").orderBy(is_version, *version_order())
@@ -293,10 +295,10 @@ def in_time(rows: DataFrame) -> DataFrame:
 
 
 def version_order() -> list[Column]:
-    """The order of a key's versions, those that lasted no time among them.
+    """The order of a key's versions, including those of zero duration.
 
-    How far the log was read never steps back. A row that gives its key up goes before the one that takes it, wherever
-    the log has them: it stands there, with a position of its own that is farther.
+    `last_position` never decreases. A row that gives up its key comes before the row that takes the key, whatever
+    their positions are: such a version has a `position` greater than its `last_position`.
     """
     return [
         F.col("version.valid_from").asc_nulls_first(),
@@ -308,16 +310,17 @@ def version_order() -> list[Column]:
 
 
 def in_order(rows: DataFrame) -> DataFrame:
-    """Tell each change the state it met: a version that begins at its own position is what it left behind.
+    """Add to each change the version that it was applied to. A version at the change's own position is its result.
 
-    Changes at one position stand as the fold has them: halves that give their key up, then by their order inside the
-    transaction, by the first offset of each, or in the chain of their ops and images (`engine.ordering.tie_breaking`). Only the
-    first of them met a version; what the next ones met is what that one left, and no version says it.
+    Changes at one position are in the order of the fold: first those that give up their key, then by their order in the
+    transaction, by the first offset of each, or by the chain of their ops and images
+    (`engine.ordering.tie_breaking`). Only the first of them was applied to a version. The others were applied to the
+    result of the one before, and no version records that result.
 
     Needs: key_hash, key, version, change, read, place.
-    Gives: the same, then state (the last version before; null where that is not what was met), changes_before,
-        committed (the greatest commit time of streamed changes and versions before), previous and following (the rows
-        beside it), read_from and read_low_ts (since when READs vouch for the key).
+    Gives: the same, then state (the version that the change was applied to; null if no version records it),
+        changes_before, committed (the greatest commit time of earlier streamed changes and versions), previous and
+        following (the neighbouring rows), read_from and read_low_ts (from where READs prove that the key existed).
     Rows: 1:1.
     """
     place = [F.col(name) for name in ("key_hash", "key", "place")]
@@ -343,9 +346,9 @@ def in_order(rows: DataFrame) -> DataFrame:
     ]
     order = Window.partitionBy("key_hash", "key").orderBy(F.col("place").asc_nulls_first(), *at_place)
     before = order.rowsBetween(Window.unboundedPreceding, -1)
-    # The rows lie in this order already: no other sort.
+    # The rows are already in this order: Spark does not sort a second time.
     first = F.first(same_change()).over(so_far(Window.partitionBy("key_hash", "key", "place").orderBy(*at_place)))
-    beside = F.struct(
+    neighbour = F.struct(
         F.coalesce("change.position", "version.position").alias("position"),
         F.coalesce("change.op", "version.op").alias("op"),
         "change.content_hash",
@@ -359,25 +362,25 @@ def in_order(rows: DataFrame) -> DataFrame:
         F.when(first.eqNullSafe(same_change()), F.last("version", ignorenulls=True).over(before)).alias("state"),
         F.count("change").over(before).alias("changes_before"),
         F.max(streamed_ts).over(before).alias("committed"),
-        F.lag(beside).over(order).alias("previous"),
-        F.lead(beside).over(order).alias("following"),
+        F.lag(neighbour).over(order).alias("previous"),
+        F.lead(neighbour).over(order).alias("following"),
         F.min("read.position").over(so_far(order)).alias("read_from"),
         F.min("read.low_ts").over(so_far(order)).alias("read_low_ts"),
     )
 
 
 def same_change() -> Column:
-    """What copies of a change at one position have in common."""
+    """The values that copies of one change at one position have in common."""
     return F.struct("change.op", "change.content_hash", "change.tx_order")
 
 
-def traders(rows: DataFrame, swaps: bool) -> DataFrame:
-    """Name the transactions in which a key changed hands; without `swaps` none did.
+def with_key_swaps(rows: DataFrame, has_key_swaps: bool) -> DataFrame:
+    """Add the transactions in which a key moved from one row to another. Without `has_key_swaps` there are none.
 
-    Needs: key, change. Gives: the same columns, then given (transactions whose row gave the key up), taken (those whose
-    row was inserted under it). Rows: 1:1.
+    Needs: key, change. Gives: the same columns, then given (the transactions in which a row gave up the key), taken
+    (those in which a row was inserted with it). Rows: 1:1.
     """
-    if not swaps:
+    if not has_key_swaps:
         none = F.lit(None).cast("array<string>")
         return rows.select("*", none.alias("given"), none.alias("taken"))
     whole = Window.partitionBy("key_hash", "key")

@@ -1,4 +1,4 @@
-"""Findings that come from the control rows of a source: transactions, windows, log files, snapshots, silence."""
+"""Findings from the control rows of a source: transactions, windows, log files, snapshots, silence."""
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ from siltstone.quality.source_progress import Progress
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a source tells beside its changes: its control rows, what is known of them at once; spec and key's type."""
+class ControlInputs:
+    """The inputs of the control checks: the control rows, what is known of them, the spec, the type of the key."""
 
     control: DataFrame
     evidence: Evidence
@@ -35,64 +35,64 @@ class Told:
 
     @property
     def of_one_log(self) -> bool:
-        """Whether its sources are names of one log."""
+        """Whether the table's sources are different names of one log."""
         return self.spec.source.several == ONE_LOG
 
 
 def control_findings(
     tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str], key: T.StructType
 ) -> list[DataFrame]:
-    """The findings of those checks that are asked for.
+    """The findings of the requested checks.
 
-    Gives: for each a DataFrame of check, position_from, position_to, key, message, perhaps tx_id.
+    Gives: DataFrames of check, position_from, position_to, key, message, and tx_id where it is known.
     """
     if tables.control is None or not scope.sources:
         return []
-    told = Told(rows_of(tables.control, scope.sources), scope.evidence, spec, key)
-    asked = [find for check, find in FINDINGS.items() if check in checks]
-    return [part for find in asked for part in find(told)] + of_snapshots(told, tables, scope, checks)
+    inputs = ControlInputs(rows_of(tables.control, scope.sources), scope.evidence, spec, key)
+    requested = [find for check, find in FINDINGS.items() if check in checks]
+    return [part for find in requested for part in find(inputs)] + of_snapshots(inputs, tables, scope, checks)
 
 
-def of_windows(told: Told) -> Iterator[DataFrame]:
-    """Windows that stayed open."""
-    yield unclosed_windows(told.control, told.evidence.since, told.key)
+def of_windows(inputs: ControlInputs) -> Iterator[DataFrame]:
+    """Windows that were not closed."""
+    yield unclosed_windows(inputs.control, inputs.evidence.since, inputs.key)
 
 
-def of_transactions(told: Told) -> Iterator[DataFrame]:
-    """Transactions that stayed incomplete."""
-    seen, grace = told.evidence, told.spec.quality.grace
-    states = transaction_states(told.control, seen.since, seen.commit_before, seen.commit_newest, grace)
-    yield incomplete_transactions(states, told.spec.table, told.key)
+def of_transactions(inputs: ControlInputs) -> Iterator[DataFrame]:
+    """Incomplete transactions."""
+    evidence, grace = inputs.evidence, inputs.spec.quality.grace
+    states = transaction_states(inputs.control, evidence.since, evidence.commit_before, evidence.commit_newest, grace)
+    yield incomplete_transactions(states, inputs.spec.table, inputs.key)
 
 
-def of_logs(told: Told) -> Iterator[DataFrame]:
-    """Files of the log that were left out, transactions that others tell of."""
-    seen, grace = told.evidence, told.spec.quality.grace
-    if seen.log_files:
-        yield skipped_logs(told.control, seen.since, told.key)
-    for source in seen.commit_newest if seen.commits else ():
+def of_logs(inputs: ControlInputs) -> Iterator[DataFrame]:
+    """Missing files of the log, and missing transactions that other transactions identify."""
+    evidence, grace = inputs.evidence, inputs.spec.quality.grace
+    if evidence.log_files:
+        yield skipped_logs(inputs.control, evidence.since, inputs.key)
+    for source in evidence.commit_newest if evidence.commits else ():
         kind = kind_of(source)
         if not kind.names_previous_commit and not kind.counts_commits:
             continue
-        own = told.control.where(F.col("source") == source)
-        before, newest = seen.commit_before.get(source), seen.commit_newest[source]
-        found = lost_transactions(own, seen.since, before, newest, grace, told.key)
+        own = inputs.control.where(F.col("source") == source)
+        before, newest = evidence.commit_before.get(source), evidence.commit_newest[source]
+        found = lost_transactions(own, evidence.since, before, newest, grace, inputs.key)
         if found is not None:
             yield found
 
 
-def of_silence(told: Told) -> Iterator[DataFrame]:
-    """Heartbeats that stopped, partitions that stayed behind."""
-    seen, grace = told.evidence, told.spec.quality.grace
-    if seen.heartbeats:
-        first = seen.first_heartbeat(grace)
-        until = seen.taken_newest
-        yield silent_heartbeats(told.control, seen.since, first, until, grace, told.key, told.of_one_log)
-    if seen.watermarks:
-        yield stalled_partitions(told.control, seen.marks_before, grace, told.key)
+def of_silence(inputs: ControlInputs) -> Iterator[DataFrame]:
+    """Heartbeats that stopped, and partitions that lag."""
+    evidence, grace = inputs.evidence, inputs.spec.quality.grace
+    if evidence.heartbeats:
+        first = evidence.first_heartbeat(grace)
+        until = evidence.taken_newest
+        yield silent_heartbeats(inputs.control, evidence.since, first, until, grace, inputs.key, inputs.of_one_log)
+    if evidence.watermarks:
+        yield stalled_partitions(inputs.control, evidence.marks_before, grace, inputs.key)
 
 
-FINDINGS: Final[dict[str, Callable[[Told], Iterator[DataFrame]]]] = {
+FINDINGS: Final[dict[str, Callable[[ControlInputs], Iterator[DataFrame]]]] = {
     catalogue.OPEN_WINDOW: of_windows,
     catalogue.INCOMPLETE_TRANSACTION: of_transactions,
     catalogue.LOG_GAP: of_logs,
@@ -100,21 +100,21 @@ FINDINGS: Final[dict[str, Callable[[Told], Iterator[DataFrame]]]] = {
 }
 
 
-def of_snapshots(told: Told, tables: Tables, scope: Scope, checks: Collection[str]) -> list[DataFrame]:
-    """Snapshots that stopped short, and rows that outlived one. Nothing is looked at where no scan is to be judged."""
-    seen = told.evidence
-    asked = {catalogue.SHORT_SNAPSHOT, catalogue.GHOST_ROW} & set(checks)
-    if not asked or not (seen.scan_notices or (seen.scan_requests and scope.reads)):
+def of_snapshots(inputs: ControlInputs, tables: Tables, scope: Scope, checks: Collection[str]) -> list[DataFrame]:
+    """Incomplete snapshots, and live rows that a complete snapshot did not have. Without a scan to check, no frames."""
+    evidence = inputs.evidence
+    requested = {catalogue.SHORT_SNAPSHOT, catalogue.GHOST_ROW} & set(checks)
+    if not requested or not (evidence.scan_notices or (evidence.scan_requests and scope.reads)):
         return []
     changes = tables.changes.where(~F.coalesce("too_late", F.lit(False)))
-    grace = told.spec.quality.grace
-    progress = Progress(told.control, seen.since, changes, scope.since, grace, told.of_one_log)
-    found = scans(told.control, progress, told.spec.table, scope.reads > 0)
+    grace = inputs.spec.quality.grace
+    progress = Progress(inputs.control, evidence.since, changes, scope.since, grace, inputs.of_one_log)
+    found = scans(inputs.control, progress, inputs.spec.table, scope.reads > 0)
     parts = []
     announcing = [scan for scan in found if scan.rows]
-    if catalogue.SHORT_SNAPSHOT in asked and announcing:
-        parts.append(short_snapshots(changes, told.control, announcing, told.key, told.spec))
-    covering = [scan for scan in found if not scan.partial and (scan.whole or is_ordered(told.key))]
-    if catalogue.GHOST_ROW in asked and covering:
-        parts.append(ghost_rows(changes, tables.latest, told.control, covering, scope.columns, told.spec))
+    if catalogue.SHORT_SNAPSHOT in requested and announcing:
+        parts.append(short_snapshots(changes, inputs.control, announcing, inputs.key, inputs.spec))
+    covering = [scan for scan in found if not scan.partial and (scan.whole or is_ordered(inputs.key))]
+    if catalogue.GHOST_ROW in requested and covering:
+        parts.append(ghost_rows(changes, tables.latest, inputs.control, covering, scope.columns, inputs.spec))
     return parts

@@ -21,7 +21,7 @@ td, th { border: 1px solid #ccc; padding: .3em .6em; text-align: left; vertical-
 .fa-exclamation-triangle::before { content: "\\26A0"; color: #b60; }
 .fa-info::before { content: "\\2139"; color: #06a; } .container-fluid { max-width: 80em; }
 </style>"""
-# Style sheets, scripts and pictures from elsewhere; the scripts of the page itself do nothing without them.
+# External style sheets, scripts and images. The page's own scripts need them, so they are removed, too.
 OUTSIDE: Final = re.compile(
     r"<link\b[^>]*\bhref=[\"']https?:[^>]*>|<script\b.*?</script>|<img\b[^>]*\bsrc=[\"']https?:[^>]*>"
     r"|url\([\"']?https?:[^)]*\)",
@@ -31,12 +31,12 @@ FAILED_STATUS: Final = re.compile(r"(Status:</span> <i class=\"fas fa-times text
 
 
 def docs_folder(root: Path) -> Path:
-    """Where the pages are."""
+    """The folder of the pages."""
     return root / "report" / "data-docs"
 
 
 def open_context(root: Path) -> Any:
-    """The project's file context, made when it is not there; it reports nothing to anybody and prints nothing."""
+    """The project's file context; created if it does not exist. It sends no usage statistics and prints nothing."""
     context = great_expectations().get_context(mode="file", project_root_dir=root / "report")
     config = {
         "class_name": "SiteBuilder",
@@ -52,8 +52,8 @@ def open_context(root: Path) -> Any:
     return context
 
 
-def judge(context: Any, suite: Any, batch: Any, run_id: str, checked_at: datetime) -> Any:
-    """Validate the batch against the suite; the result is stored in the context. Gives Great Expectations' result."""
+def validate_batch(context: Any, suite: Any, batch: Any, run_id: str, checked_at: datetime) -> Any:
+    """Validate the batch against the suite and store the result in the context. Gives Great Expectations' result."""
     gx = great_expectations()
     from great_expectations.core.run_identifier import RunIdentifier
 
@@ -67,10 +67,10 @@ def judge(context: Any, suite: Any, batch: Any, run_id: str, checked_at: datetim
     return definition.run(batch_parameters={"dataframe": batch}, run_id=run)
 
 
-def build_pages(context: Any, root: Path, suite_name: str, source: str = DATA_SOURCE, informs: bool = False) -> Path:
-    """Write the pages of a table's newest result, forget its oldest ones, write the index. Gives the index page.
+def build_pages(context: Any, root: Path, suite_name: str, source: str = DATA_SOURCE, is_info: bool = False) -> Path:
+    """Write the pages of a table's newest result, delete the oldest ones, write the index. Gives the index page.
 
-    `informs`: the suite's expectations are all of severity info.
+    `is_info`: all expectations of the suite have the severity info.
     """
     from great_expectations.data_context.types.resource_identifiers import ExpectationSuiteIdentifier
 
@@ -84,7 +84,7 @@ def build_pages(context: Any, root: Path, suite_name: str, source: str = DATA_SO
     context.build_data_docs(site_names=[SITE], resource_identifiers=written, build_index=False)
     for path in [page(root, resource) for resource in written]:
         text = offline(path.read_text(encoding="utf-8"))
-        path.write_text(informing(text) if informs else text, encoding="utf-8")
+        path.write_text(without_failures(text) if is_info else text, encoding="utf-8")
     index = docs_folder(root) / "index.html"
     kept = [key for key in keys if key not in of_table[KEEP_RUNS:]]
     index.write_text(index_page([listed(store, key) for key in kept]), encoding="utf-8")
@@ -92,41 +92,41 @@ def build_pages(context: Any, root: Path, suite_name: str, source: str = DATA_SO
 
 
 def page(root: Path, resource: Any) -> Path:
-    """The page of a suite or of a validation result, where Great Expectations writes it."""
+    """The file of the page of a suite or of a validation result."""
     *folders, name = resource.to_tuple()
     kind = "validations" if hasattr(resource, "run_id") else "expectations"
     return docs_folder(root).joinpath(kind, *folders, f"{name}.html")
 
 
 def offline(text: str) -> str:
-    """A page that asks nothing of the network."""
+    """The page without requests to the network."""
     return OUTSIDE.sub("", text).replace("</head>", f"{STYLE}</head>", 1)
 
 
-def informing(text: str) -> str:
-    """A page on which nothing fails: what is not as expected is noted."""
+def without_failures(text: str) -> str:
+    """The page of a suite of severity info: unmet expectations are notes, not failures."""
     return FAILED_STATUS.sub(r"\1 Noted", text).replace("fa-times text-danger", "fa-info").replace("text-danger", "")
 
 
 def listed(store: Any, key: Any) -> tuple[str, str, str, str, str]:
-    """One line of the index: table, run, time, result, link."""
+    """One row of the index: table, run, time, result, link."""
     stored = json.loads(store.store_backend.get(key.to_tuple()))
-    table = key.batch_identifier.partition("-")[2]  # behind the name of the data source
+    table = key.batch_identifier.partition("-")[2]  # after the name of the data source
     link = "/".join(quote(part) for part in ("validations", *key.to_tuple()))
     moment = key.run_id.run_time.isoformat(timespec="seconds")
     details = [(one["result"] or {}).get("details") or {} for one in stored["results"]]
     known = sum(bool(one.get("acknowledged")) for one in details)
-    informs = [one["expectation_config"]["severity"] == "info" for one in stored["results"]]
-    is_bad = [not one["success"] for one in stored["results"]]
-    noted = sum(bool(one.get("noted")) for one in details) + sum(map(and_, is_bad, informs))
+    is_info = [one["expectation_config"]["severity"] == "info" for one in stored["results"]]
+    is_unmet = [not one["success"] for one in stored["results"]]
+    noted = sum(bool(one.get("noted")) for one in details) + sum(map(and_, is_unmet, is_info))
     counts = [f"{number} {word}" for number, word in ((known, "acknowledged"), (noted, "noted")) if number]
-    fails = any(bad and not info for bad, info in zip(is_bad, informs, strict=True))
-    outcome = "failed" if fails else ", ".join(["passed", *counts])
+    has_failed = any(unmet and not info for unmet, info in zip(is_unmet, is_info, strict=True))
+    outcome = "failed" if has_failed else ", ".join(["passed", *counts])
     return table, str(key.run_id.run_name), moment, outcome, f"{link}.html"
 
 
 def index_page(lines: list[tuple[str, str, str, str, str]]) -> str:
-    """The index: newest first, one line a table and run. Plain, so that it opens everywhere."""
+    """The index: newest first, one row per table and run. Plain HTML, so that it opens everywhere."""
     cells = "".join(
         f"<tr><td><a href='{html.escape(link)}'>{html.escape(table)}</a></td><td>{html.escape(run)}</td>"
         f"<td>{html.escape(moment)}</td><td>{html.escape(outcome)}</td></tr>\n"

@@ -1,4 +1,4 @@
-"""The life of gaps: what a run's findings open, renew and heal. Values only: `quality.recheck` looks."""
+"""The lifecycle of gaps: which gaps the findings of a run open, renew and heal. Plain values, no Spark."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,38 +10,39 @@ from siltstone.engine.schema.gap_record import ACKNOWLEDGED, HEALED, OPEN, REST,
 from siltstone.engine.spec.model import TableSpec
 from siltstone.quality import catalogue
 from siltstone.quality.catalogue import CHECKS
+from siltstone.quality.counts import plural
 from siltstone.quality.results import Finding, Found, Known
 
-# What happened in one delivery or one run: nothing that comes later could mend it, so it has no life.
+# Findings about one delivery or one run: nothing that arrives later can repair them, so they open no gap.
 EVENTS: Final = frozenset(
     {catalogue.POSITIONS_BACKWARDS, catalogue.TIME_AGAINST_ORDER, catalogue.SUMS_CLOSE, *catalogue.SUMMARIES}
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """One look at a table: what the checks found among the changes of batches after `since`.
+class CheckPass:
+    """One pass of the checks: the findings among the changes of batches after `since`.
 
-    `covers`: the gaps that this look would have found once more if they were still there. `of_keys`: it was a look at
-    some keys only, so it says nothing of how many findings there are.
+    `covers`: the open gaps that this pass finds if they still exist. `is_partial`: the pass checked some keys only, so
+    it does not know the number of all findings.
     """
 
     found: Mapping[str, Found]
     since: int
     covers: frozenset[str] = frozenset()
-    of_keys: bool = False
+    is_partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
-    """Who looks, and when: a run, or `siltstone check`."""
+class CheckRun:
+    """The run, or the `siltstone check`, that checks a table, and when."""
 
     run_id: str
     at: datetime
 
 
 def covered(book: Sequence[Gap], since: int) -> frozenset[str]:
-    """The gaps that a look at the changes of batches after `since` finds again: they were found among fewer."""
+    """The gaps that a pass over the batches after `since` covers: those found among the same batches or fewer."""
     return frozenset(gap.gap_id for gap in book if gap.since_batch >= since)
 
 
@@ -51,44 +52,46 @@ def is_cut(found: Found) -> bool:
 
 
 def identity(spec: TableSpec, one: Finding) -> str:
-    """The id of the gap that a finding tells of. A transaction is known by its own: its range grows as it arrives."""
+    """The id of a finding's gap. A transaction's gap is identified by the transaction, because its range can grow."""
     if one.key is None and one.tx_id is not None:
         return gap_id(spec.table, one.check, None, None, one.tx_id)
     return id_of_finding(spec.table, one.check, one.key, one.position_from, one.position_to, one.message)
 
 
-def updated(book: Sequence[Gap], looks: Sequence[Looked], spec: TableSpec, visit: Visit) -> list[Gap]:
-    """All gaps of a table after these looks.
+def updated(book: Sequence[Gap], passes: Sequence[CheckPass], spec: TableSpec, check_run: CheckRun) -> list[Gap]:
+    """All gaps of a table after these passes.
 
-    A finding opens a gap or renews one that is there. A gap that a look covers and did not find is healed, unless the
-    check could not look, or found more than it could name.
+    A finding opens a gap or renews an existing one. A gap that a pass covers and did not find is healed, unless the
+    check was not available or its sample does not have all findings.
     """
     gaps = {gap.gap_id: gap for gap in book}
     seen: set[str] = set()
-    for look in looks:
-        for gap in gaps_of(look, spec, visit):
-            there = gaps.get(gap.gap_id)
-            gaps[gap.gap_id] = gap if there is None else renewed(there, gap)
+    for one_pass in passes:
+        for gap in gaps_of(one_pass, spec, check_run):
+            existing = gaps.get(gap.gap_id)
+            gaps[gap.gap_id] = gap if existing is None else renewed(existing, gap)
             seen.add(gap.gap_id)
-    for look in looks:
-        for gap in [gaps[name] for name in look.covers - seen if name in gaps]:
-            found = look.found.get(gap.check)
+    for one_pass in passes:
+        for gap in [gaps[name] for name in one_pass.covers - seen if name in gaps]:
+            found = one_pass.found.get(gap.check)
             if gap.status != HEALED and found is not None and not found.unavailable and not is_cut(found):
-                gaps[gap.gap_id] = replace(gap, status=HEALED, healed_run=visit.run_id, healed_at=visit.at)
+                gaps[gap.gap_id] = replace(gap, status=HEALED, healed_run=check_run.run_id, healed_at=check_run.at)
     return list(gaps.values())
 
 
-def gaps_of(look: Looked, spec: TableSpec, visit: Visit) -> list[Gap]:
-    """The gaps that a look tells of, each as if it were new."""
-    found = {check: what for check, what in look.found.items() if check not in EVENTS}
-    named = [new_gap(identity(spec, one), one, look, spec, visit) for what in found.values() for one in what.sample]
-    if look.of_keys:
+def gaps_of(one_pass: CheckPass, spec: TableSpec, check_run: CheckRun) -> list[Gap]:
+    """The gaps that a pass found, each as a new gap."""
+    found = {check: what for check, what in one_pass.found.items() if check not in EVENTS}
+    named = [
+        new_gap(identity(spec, one), one, one_pass, spec, check_run) for what in found.values() for one in what.sample
+    ]
+    if one_pass.is_partial:
         return named
-    return [*named, *(rest_of(check, what, look, spec, visit) for check, what in found.items() if is_cut(what))]
+    return [*named, *(rest_of(check, what, one_pass, spec, check_run) for check, what in found.items() if is_cut(what))]
 
 
-def new_gap(name: str, one: Finding, look: Looked, spec: TableSpec, visit: Visit) -> Gap:
-    """A gap as it is opened."""
+def new_gap(name: str, one: Finding, one_pass: CheckPass, spec: TableSpec, check_run: CheckRun) -> Gap:
+    """A new, open gap."""
     return Gap(
         gap_id=name,
         table=spec.table,
@@ -100,59 +103,60 @@ def new_gap(name: str, one: Finding, look: Looked, spec: TableSpec, visit: Visit
         position_to=one.position_to,
         message=one.message,
         hint=CHECKS[one.check].hint,
-        since_batch=look.since,
-        opened_run=visit.run_id,
-        opened_at=visit.at,
-        last_seen_run=visit.run_id,
-        last_seen_at=visit.at,
+        since_batch=one_pass.since,
+        opened_run=check_run.run_id,
+        opened_at=check_run.at,
+        last_seen_run=check_run.run_id,
+        last_seen_at=check_run.at,
     )
 
 
-def rest_of(check: str, found: Found, look: Looked, spec: TableSpec, visit: Visit) -> Gap:
-    """One gap for all findings that the sample has no place for."""
+def rest_of(check: str, found: Found, one_pass: CheckPass, spec: TableSpec, check_run: CheckRun) -> Gap:
+    """One gap for all findings that do not fit into the sample."""
     beyond = found.observed - len(found.sample)
-    one = Finding(check, found.position_from, found.position_to, None, f"{beyond} more findings of {check}")
-    return replace(new_gap(gap_id(spec.table, check, REST), one, look, spec, visit), findings=beyond)
+    text = f"{beyond:,} more {plural('finding', beyond)} of {check}"
+    one = Finding(check, found.position_from, found.position_to, None, text)
+    return replace(new_gap(gap_id(spec.table, check, REST), one, one_pass, spec, check_run), findings=beyond)
 
 
-def renewed(there: Gap, seen: Gap) -> Gap:
-    """A gap that was found once more. What was healed, or is more than was acknowledged, is open again."""
-    reopened = there.status == HEALED or seen.findings > there.findings
-    same_place = (there.position_from, there.position_to) == (seen.position_from, seen.position_to)
+def renewed(existing: Gap, seen: Gap) -> Gap:
+    """A gap that was found a second time. A healed gap, or one with more findings than were acknowledged, reopens."""
+    reopened = existing.status == HEALED or seen.findings > existing.findings
+    same_place = (existing.position_from, existing.position_to) == (seen.position_from, seen.position_to)
     return replace(
-        there,
-        status=OPEN if reopened else there.status,
+        existing,
+        status=OPEN if reopened else existing.status,
         healed_run=None,
         healed_at=None,
         severity=seen.severity,
         position_from=seen.position_from,
         position_to=seen.position_to,
-        committed_from=there.committed_from if same_place else None,
-        committed_to=there.committed_to if same_place else None,
+        committed_from=existing.committed_from if same_place else None,
+        committed_to=existing.committed_to if same_place else None,
         message=seen.message,
         hint=seen.hint,
         findings=seen.findings,
-        since_batch=min(there.since_batch, seen.since_batch),
+        since_batch=min(existing.since_batch, seen.since_batch),
         last_seen_run=seen.last_seen_run,
         last_seen_at=seen.last_seen_at,
     )
 
 
-def found_in_all(check: str, looks: Sequence[Looked], spec: TableSpec) -> Found:
-    """What the first look and those at open gaps found of one check, each place once: for the verdict on it."""
-    first, *others = [look.found[check] for look in looks if check in look.found]
+def found_in_all(check: str, passes: Sequence[CheckPass], spec: TableSpec) -> Found:
+    """The findings of one check in the first pass and in the passes over open gaps, each place once."""
+    first, *others = [one_pass.found[check] for one_pass in passes if check in one_pass.found]
     return reduce(lambda one, other: merged(one, other, spec), others, first)
 
 
-def merged(first: Found, again: Found, spec: TableSpec) -> Found:
-    """What two looks found, each place once."""
-    if not again.sample:
+def merged(first: Found, second: Found, spec: TableSpec) -> Found:
+    """The findings of two passes, each place once."""
+    if not second.sample:
         return first
     known = {identity(spec, one) for one in first.sample}
-    more = tuple(one for one in again.sample if identity(spec, one) not in known)
-    lows = [low for low in (first.position_from, again.position_from) if low is not None]
-    highs = [high for high in (first.position_to, again.position_to) if high is not None]
-    beyond = max(first.observed - len(first.sample), again.observed - len(again.sample))
+    more = tuple(one for one in second.sample if identity(spec, one) not in known)
+    lows = [low for low in (first.position_from, second.position_from) if low is not None]
+    highs = [high for high in (first.position_to, second.position_to) if high is not None]
+    beyond = max(first.observed - len(first.sample), second.observed - len(second.sample))
     sample = (*first.sample, *more)
     return replace(
         first,
@@ -165,13 +169,13 @@ def merged(first: Found, again: Found, spec: TableSpec) -> Found:
 
 
 def known_of(check: str, found: Found, gaps: Sequence[Gap], spec: TableSpec) -> Known:
-    """What persons have said of the places that a check found, and whether they know of every one."""
+    """The reasons of users for acknowledged findings of a check, and whether all its findings are acknowledged."""
     known = {gap.gap_id: gap for gap in gaps if gap.status == ACKNOWLEDGED}
     named = {one: identity(spec, one) for one in found.sample}
-    said = {
+    reasons = {
         one: f"by {known[name].acknowledged_by}: {known[name].acknowledged_reason}"
         for one, name in named.items()
         if name in known
     }
     needed = {*named.values(), *([gap_id(spec.table, check, REST)] if is_cut(found) else [])}
-    return Known(said, bool(needed) and needed <= set(known))
+    return Known(reasons, bool(needed) and needed <= set(known))

@@ -1,4 +1,4 @@
-"""The one door to Great Expectations: slow to import, so only when a check runs; told first to keep to itself."""
+"""The only place that imports Great Expectations: late, because it is slow, and with usage statistics off."""
 
 import importlib
 import os
@@ -6,7 +6,7 @@ import warnings
 from threading import Lock, Thread
 from typing import Any
 
-ONE_IMPORTS = Lock()  # what warnings are shown is the process's, not a thread's
+ONE_IMPORTS = Lock()  # warning filters belong to the process, not to a thread
 
 
 def great_expectations() -> Any:
@@ -18,8 +18,8 @@ def great_expectations() -> Any:
 
 
 def import_early() -> None:
-    """Import it beside what is done meanwhile: while Spark starts or looks, Python only waits.
+    """Import the library in a thread, while Python waits for Spark.
 
-    Whoever wants it earlier waits for this import, and sees its errors.
+    A call of `great_expectations` waits for this import, and raises its errors.
     """
     Thread(target=great_expectations, name="great_expectations").start()

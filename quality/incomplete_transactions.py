@@ -1,4 +1,4 @@
-"""Transactions of which less came than they announced: read off the ledger that counts over all tables."""
+"""Transactions of which fewer changes arrived than they announced, from the ledger that counts over all tables."""
 
 from datetime import timedelta
 from typing import Final
@@ -10,6 +10,7 @@ from pyspark.sql import types as T
 from siltstone.engine.schema.control_kinds import TRANSACTION_LEDGER
 from siltstone.quality import catalogue
 from siltstone.quality.source_clocks import Moments, known_at, of_source
+from siltstone.quality.spark_counts import are_missing, counted
 
 COMPLETE: Final = "complete"
 OPEN: Final = "open"
@@ -23,30 +24,30 @@ PAYLOAD: Final = (
 
 
 def incomplete_transactions(states: DataFrame, table: str, key: T.DataType) -> DataFrame:
-    """The overdue transactions of which something of this table is missing, or may be.
+    """The overdue transactions of which changes of this table are missing, or may be missing.
 
     Needs: what `transaction_states` gives.
     Gives: check, position_from, position_to, key (null, of the table's key type), message, tx_id.
-    Rows: one a transaction. Where it says how much each table has, it concerns the tables that fall short; else all
-        tables that it touched.
+    Rows: one per transaction. If it announced a count per table, it is a finding of the tables with too few changes;
+        otherwise it is a finding of all tables that it changed.
     """
     is_short = F.exists("tables", lambda one: is_named(one["table"], table) & (one["counted"] < one["announced"]))
     any_short = F.exists("tables", lambda one: one["counted"] < one["announced"])
     touched = F.exists("touched", lambda name: is_named(name, table))
-    missing = (F.col("announced") - F.col("counted")).cast("string")
+    missing = are_missing(F.col("announced") - F.col("counted"))
     text = (
         F.when(
             F.col("announced").isNull(),
-            F.concat(F.lit("the end of transaction "), F.col("tx_id"), F.lit(" has not come; "), came()),
+            F.concat(F.lit("the end of transaction "), "tx_id", F.lit(" has not arrived; "), arrived("change")),
         )
         .when(
             F.col("partitions") > 1,
-            F.concat(announced("records"), F.lit(" in "), "partitions", F.lit(" partitions; "), came(), finished()),
+            F.concat(announced("record"), F.lit(" in "), "partitions", F.lit(" partitions; "), arrived(), finished()),
         )
-        .otherwise(F.concat(announced("changes"), F.lit("; "), came(), F.lit(", "), missing, F.lit(" are missing")))
+        .otherwise(F.concat(announced("change"), F.lit("; "), arrived(), F.lit(", "), missing))
     )
-    concerned = F.when(any_short, is_short).otherwise(touched)
-    return states.where((F.col("state") == OVERDUE) & F.coalesce(concerned, F.lit(False))).select(
+    is_concerned = F.when(any_short, is_short).otherwise(touched)
+    return states.where((F.col("state") == OVERDUE) & F.coalesce(is_concerned, F.lit(False))).select(
         F.lit(catalogue.INCOMPLETE_TRANSACTION).alias("check"),
         F.col("low").alias("position_from"),
         F.col("high").alias("position_to"),
@@ -57,62 +58,63 @@ def incomplete_transactions(states: DataFrame, table: str, key: T.DataType) -> D
 
 
 def is_named(name: Column, table: str) -> Column:
-    """True for a table's name, also with the database before it."""
+    """True if the name is the table's, also with its database as a prefix."""
     return F.coalesce((name == table) | name.endswith(f".{table}"), F.lit(False))
 
 
-def announced(what: str) -> Column:
-    """How a finding begins."""
-    return F.concat(F.lit("transaction "), F.col("tx_id"), F.lit(" announced "), F.col("announced"), F.lit(f" {what}"))
+def announced(noun: str) -> Column:
+    """The beginning of a message: how many changes or records the transaction announced."""
+    return F.concat(F.lit("transaction "), "tx_id", F.lit(" announced "), counted(F.col("announced"), noun))
 
 
-def came() -> Column:
-    """How much came; where the numbers inside the transaction leave holes, how many those miss."""
+def arrived(noun: str | None = None) -> Column:
+    """How many changes arrived, and how many numbers before the last of them are missing."""
     holes = F.when(
         F.col("holes") > 0, F.concat(F.lit(" and "), F.col("holes"), F.lit(" before the last of them did not"))
     )
-    return F.concat(F.col("counted"), F.lit(" came"), F.coalesce(holes, F.lit("")))
+    number = F.col("counted") if noun is None else counted(F.col("counted"), noun)
+    return F.concat(number, F.lit(" arrived"), F.coalesce(holes, F.lit("")))
 
 
 def finished() -> Column:
-    """How many partitions told their last record."""
-    return F.concat(F.lit(", of "), F.col("finished"), F.lit(" partitions the last one"))
+    """How many partitions sent their last record."""
+    return F.concat(F.lit("; partitions whose last record arrived: "), "finished")
 
 
 def transaction_states(control: DataFrame, since: int, before: Moments, newest: Moments, grace: timedelta) -> DataFrame:
-    """Each transaction that these batches touched, or that was not yet overdue when they came: how far it is.
+    """The state of each transaction that these batches belong to, or that was not overdue before them.
 
     Needs: control rows. `before`, `newest`: the greatest commit time of each source before these batches and now.
-    Gives: source, tx_id, state (complete, open, overdue: not complete, and the source went on for longer than
-        `grace`), announced (null: nobody said), counted, holes, tables (table, announced, counted), touched (tables),
-        partitions, finished, low, high (positions), commit_ts.
-    Rows: one a transaction. Each change counts once, however often it was delivered, and in how many batches.
+    Gives: source, tx_id, state (complete, open, overdue: not complete, and the source has advanced by more than
+        `grace` since), announced (null if unknown), counted, holes, tables (table, announced, counted), touched (names
+        of tables), partitions, finished, low, high (positions), commit_ts.
+    Rows: one per transaction. Each change counts once, even if several batches delivered it.
     """
     ledger = control.where(F.col("kind") == TRANSACTION_LEDGER)
     not_overdue = {source: moment - grace if moment is not None else None for source, moment in before.items()}
     recent = (F.col("batch") > since) | (F.col("commit_ts") >= of_source(not_overdue))
     touched = ledger.where(recent)
-    if since > 0:  # what older batches brought of the same transactions
+    if since > 0:  # also what older batches have of the same transactions
         touched = ledger.join(touched.select("source", "tx_id").distinct(), ["source", "tx_id"], "left_semi")
-    told = touched.select(
-        *("source", "tx_id", "position"), known_at().alias("commit_ts"), F.from_json("payload", PAYLOAD).alias("told")
+    entries = touched.select(
+        *("source", "tx_id", "position"), known_at().alias("commit_ts"), F.from_json("payload", PAYLOAD).alias("entry")
     )
-    return told.transform(counted_lanes).transform(summed).transform(stated, newest, grace)
+    return entries.transform(counted_lanes).transform(summed).transform(stated, newest, grace)
 
 
-def counted_lanes(told: DataFrame) -> DataFrame:
-    """How many changes of each table and partition of a transaction came: the length of its spans laid over each other.
+def counted_lanes(entries: DataFrame) -> DataFrame:
+    """How many changes of each table and partition of a transaction arrived: the length of the union of its spans.
 
-    Needs: source, tx_id, position, commit_ts, told.
-    Gives: source, tx_id, table, partition, came, reached (the greatest number), is_last, size, partitions, ended, rows,
-        tables, low, high, commit_ts. The facts of the transaction stand on every row.
-    Rows: one a table and partition; one without them for a transaction of which only the end came.
+    Needs: source, tx_id, position, commit_ts, entry.
+    Gives: source, tx_id, table, partition, came (how many), reached (the greatest number), is_last, size, partitions,
+        ended, rows, tables, low, high, commit_ts. Every row has the facts of the whole transaction.
+    Rows: one per table and partition; one without them for a transaction of which only the end arrived.
     """
-    part = F.explode_outer("told.parts").alias("part")
-    # Everything that follows is of one transaction: one shuffle serves it all.
+    part = F.explode_outer("entry.parts").alias("part")
+    # All that follows is computed per transaction: one shuffle is enough.
     opened = (
-        told.repartition("source", "tx_id")
-        .select("source", "tx_id", F.col("position").alias("high"), "commit_ts", "told.*", part)
+        entries.repartition("source", "tx_id")
+        .select("source", "tx_id", F.col("position").alias("high"), "commit_ts", "entry.*", part)
         .select("*", F.explode_outer("part.spans").alias("span"))
     )
     lane = Window.partitionBy("source", "tx_id", "part.table", "part.partition").orderBy("span.lo", "span.hi")
@@ -132,12 +134,12 @@ def counted_lanes(told: DataFrame) -> DataFrame:
 
 
 def summed(lanes: DataFrame) -> DataFrame:
-    """The lanes of each transaction together.
+    """The sums over the tables and partitions of each transaction.
 
     Needs: what `counted_lanes` gives.
     Gives: source, tx_id, counted, reached, lanes (table, came), touched, finished, announced, partitions, ended, rows,
-        told (announced by table), low, high, commit_ts.
-    Rows: one a transaction.
+        by_table (the announced counts), low, high, commit_ts.
+    Rows: one per transaction.
     """
     sums = lanes.groupBy("source", "tx_id").agg(
         F.sum("came").alias("counted"),
@@ -147,11 +149,11 @@ def summed(lanes: DataFrame) -> DataFrame:
         F.count_if("is_last").alias("finished"),
         *facts(),
     )
-    return sums.withColumnsRenamed({"size": "announced", "tables": "told"})
+    return sums.withColumnsRenamed({"size": "announced", "tables": "by_table"})
 
 
 def facts() -> list[Column]:
-    """What several rows of one transaction say of it, together. The tables are those of the row that says its size."""
+    """The facts of a transaction from all its rows. The tables are those of the row with the transaction's size."""
     return [
         *[F.max(name).alias(name) for name in ("size", "partitions", "ended", "rows")],
         F.max(F.struct("size", "tables")).getField("tables").alias("tables"),
@@ -168,11 +170,11 @@ def stated(sums: DataFrame, newest: Moments, grace: timedelta) -> DataFrame:
         announced 3, counted 3             complete
         announced 3, counted 2             open, then overdue
         no end yet, counted 1, 2 and 4     open, then overdue (one hole)
-        no end, nothing but a truncate     complete: DDL and TRUNCATE have no end
-        end again, announcing 0            complete: what it repeats was counted before
+        no end, only a truncate            complete: DDL and TRUNCATE have no end
+        repeated end that announces 0      complete: its changes were counted before
     """
     of_table = F.transform(
-        "told",
+        "by_table",
         lambda one: F.struct(
             one["data_collection"].alias("table"),
             one["event_count"].alias("announced"),
@@ -183,7 +185,7 @@ def stated(sums: DataFrame, newest: Moments, grace: timedelta) -> DataFrame:
             ).alias("counted"),
         ),
     )
-    tables = F.filter(of_table, lambda one: ~one["table"].contains("$"))  # logical messages have no table's name
+    tables = F.filter(of_table, lambda one: ~one["table"].contains("$"))  # logical messages have no table
     is_numbered = F.col("source").contains(":")  # Debezium numbers from 1 without holes
     holes = F.when(is_numbered, F.greatest(F.lit(0), F.col("reached") - F.col("counted"))).otherwise(F.lit(0))
     is_complete = (
@@ -191,8 +193,8 @@ def stated(sums: DataFrame, newest: Moments, grace: timedelta) -> DataFrame:
         .when(F.col("rows") == 0, F.lit(True))
         .otherwise(F.lit(False))
     )
-    late = of_source(newest) > F.col("commit_ts") + F.make_dt_interval(secs=F.lit(grace.total_seconds()))
-    state = F.when(is_complete, COMPLETE).when(F.coalesce(late, F.lit(False)), OVERDUE).otherwise(OPEN)
+    is_late = of_source(newest) > F.col("commit_ts") + F.make_dt_interval(secs=F.lit(grace.total_seconds()))
+    state = F.when(is_complete, COMPLETE).when(F.coalesce(is_late, F.lit(False)), OVERDUE).otherwise(OPEN)
     return sums.select("*", holes.alias("holes"), F.coalesce(tables, F.array()).alias("tables")).select(
         *("source", "tx_id", state.alias("state"), "announced", "counted", "holes", "tables", "touched"),
         *("partitions", "finished", "low", "high", "commit_ts"),
@@ -200,5 +202,5 @@ def stated(sums: DataFrame, newest: Moments, grace: timedelta) -> DataFrame:
 
 
 def is_same(name: Column, collection: Column) -> Column:
-    """True when a table of the ledger is the one that a transaction's end names, perhaps with its database."""
+    """True if a table of the ledger is the one that a transaction's end names, also with its database as a prefix."""
     return F.coalesce((name == collection) | collection.endswith(F.concat(F.lit("."), name)), F.lit(False))

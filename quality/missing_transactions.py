@@ -1,9 +1,9 @@
-"""Whole transactions that never came, neither their changes nor their beginning and end: others still tell of them.
+"""Transactions that are missing completely, with their begin and end. Other transactions show that they exist.
 
-PostgreSQL: each event names the commit of the transaction before it (`sequence[0]`), which is where that one's END
-stands. A logical message outside of transactions counts as a commit, too.
-MariaDB: GTIDs of one domain count up by one, and whatever has one begins with a BEGIN, DDL included. (MySQL's have none
-for DDL, so there a number that is missing says nothing.) Where the log began anew, so do they: each epoch has its own.
+PostgreSQL: each event has the commit position of the previous transaction (`sequence[0]`), which is the position of
+that transaction's END. A logical message outside of transactions also counts as a commit.
+MariaDB: the GTIDs of one domain increase by one, and each begins with a BEGIN, DDL included. (MySQL has no BEGIN for
+DDL, so there a missing number is no evidence.) After a reset of the log the numbers restart: each epoch has its own.
 """
 
 from datetime import datetime, timedelta
@@ -25,14 +25,14 @@ HEX, DECIMAL = 16, 10
 def lost_transactions(
     control: DataFrame, since: int, before: datetime | None, newest: datetime | None, grace: timedelta, key: T.DataType
 ) -> DataFrame | None:
-    """The transactions that those of these batches tell of and that have not come, although the source went on.
+    """The missing transactions that those of these batches identify, if the source has advanced by `grace` since.
 
     Needs: control rows of one kind of source. `before`, `newest`: the greatest commit time before these batches, now.
-    Gives: check, position_from, position_to, key (null), message. None: there are none; told by the new rows alone.
-    Rows: one a transaction, or one a run of numbers that follow each other.
+    Gives: check, position_from, position_to, key (null), message. None if the new rows show that there are none.
+    Rows: one per transaction, or one per range of consecutive numbers.
     """
     recent = F.col("batch") > since
-    if before is not None:  # the last ones before these batches: the first ones in them follow those
+    if before is not None:  # also the last transactions before these batches, which the first new ones follow
         recent = recent | (F.col("commit_ts") >= F.lit(before - grace))
     parts = []
     if are_commits_missing(control.where(recent)):
@@ -53,7 +53,7 @@ def lost_transactions(
 
 
 def is_numbered() -> Column:
-    """True for control rows that tell which transaction of the log they are the end or the beginning of."""
+    """True for a transaction's begin or end that has the transaction's number in the log."""
     ends = (
         is_from(lambda kind: kind.names_previous_commit)
         & (F.col("kind") == TRANSACTION_END)
@@ -65,24 +65,24 @@ def is_numbered() -> Column:
 
 
 def commits(control: DataFrame, recent: Column) -> DataFrame:
-    """The commits of PostgreSQL that are known, and those that are named.
+    """The commits of PostgreSQL that arrived, and those that other events name.
 
-    Gives: source, commit (LSN), is_known, is_named (by a row that is `recent`), low, commit_ts (where the first
-        transaction that names it begins, and when it was committed).
-    Rows: one a commit.
+    Gives: source, commit (LSN), is_known (it arrived), is_named (by a `recent` row), low and commit_ts (first position
+        and commit time of the first transaction that names it).
+    Rows: one per commit.
     """
     segments = F.split("position", "-")
     low = F.split(F.get_json_object("payload", "$.low"), "-")
-    # Where a connector has seen no commit yet, an event's own place stands for one: another for each event. A single
-    # event at its own place is directly behind the commit; or the first of all, before every END that is known.
-    is_told = F.get(low, F.lit(1)) == F.get(segments, F.lit(1))
-    is_named = (F.col("kind") == TRANSACTION_LEDGER) & is_told
+    # Before its first commit a connector writes an event's own position in place of the last commit, a different one
+    # for each event. So a named commit at the event's own position directly precedes it, or precedes every known END.
+    has_commit = F.get(low, F.lit(1)) == F.get(segments, F.lit(1))
+    is_named = (F.col("kind") == TRANSACTION_LEDGER) & has_commit
     commit = (
         F.when(F.col("kind") == TRANSACTION_END, F.regexp_extract("payload", END_ID, 1).try_cast("bigint"))
         .when(F.col("kind") == MESSAGE, number(F.get(segments, F.lit(2))))
         .when(is_named, number(F.get(low, F.lit(1))))
     )
-    told = control.where(
+    rows = control.where(
         is_from(lambda kind: kind.names_previous_commit)
         & F.col("kind").isin(TRANSACTION_END, MESSAGE, TRANSACTION_LEDGER)
     ).select(
@@ -96,7 +96,7 @@ def commits(control: DataFrame, recent: Column) -> DataFrame:
     named = (F.col("kind") == TRANSACTION_LEDGER) & F.col("is_recent")
     first = F.min(F.when(named, F.struct("low", "commit_ts")))
     return (
-        told.where(F.col("commit").isNotNull())
+        rows.where(F.col("commit").isNotNull())
         .groupBy("source", "commit")
         .agg(
             F.bool_or(F.col("kind") != TRANSACTION_LEDGER).alias("is_known"),
@@ -108,31 +108,31 @@ def commits(control: DataFrame, recent: Column) -> DataFrame:
 
 
 def number(segment: Column) -> Column:
-    """A segment of a position."""
+    """A segment of a position as a number."""
     return F.conv(segment, HEX, DECIMAL).try_cast("bigint")
 
 
 def are_commits_missing(control: DataFrame) -> bool:
-    """Whether these rows name a commit behind the first one that is known among them, and do not know it."""
+    """Whether these rows name a commit that did not arrive and is later than the first commit that did."""
     missing = F.max(F.when(~F.col("is_known"), F.col("commit")))
     known = F.min(F.when(F.col("is_known"), F.col("commit")))
-    told = commits(control, F.lit(True)).groupBy("source").agg(missing.alias("missing"), known.alias("known"))
-    return not told.where(F.col("missing") > F.col("known")).isEmpty()
+    found = commits(control, F.lit(True)).groupBy("source").agg(missing.alias("missing"), known.alias("known"))
+    return not found.where(F.col("missing") > F.col("known")).isEmpty()
 
 
 def unknown_commits(control: DataFrame, recent: Column) -> DataFrame:
-    """The commits of PostgreSQL that rows which are `recent` name, and whose END has not come.
+    """The commits of PostgreSQL that `recent` rows name and whose END has not arrived.
 
     Gives: position_from, position_to, message, commit_ts.
-    Rows: one a commit. Nothing is known of what was before the first END, nor where no END ever is where a commit is
-        said to be.
+    Rows: one per commit. Commits before the first END are unknown. There is no finding for a source of which no named
+        commit ever arrived as an END.
 
-        ENDs at 40, 80, 90; events name 40, 60, 80     one finding: 60, between what came behind 40 and what names it
+        ENDs at 40, 80, 90; events name 40, 60, 80     one finding: 60, after 40 and before the event that names it
     """
     whole = Window.partitionBy("source")
     known = F.when(F.col("is_known"), F.col("commit"))
     earlier = F.max(known).over(whole.orderBy("commit").rowsBetween(Window.unboundedPreceding, -1))
-    told = commits(control, recent).select(
+    found = commits(control, recent).select(
         "*",
         earlier.alias("earlier"),
         F.max(F.col("is_known") & F.col("is_named")).over(whole).alias("is_proven"),
@@ -140,27 +140,27 @@ def unknown_commits(control: DataFrame, recent: Column) -> DataFrame:
     begin = F.concat(
         F.lpad(F.hex("earlier"), 16, "0"), F.lit(f"-{0:016X}")
     )  # its changes can be older than that commit
-    lost = F.col("is_named") & ~F.col("is_known") & F.col("earlier").isNotNull() & F.col("is_proven")
-    return told.where(lost).select(
+    is_lost = F.col("is_named") & ~F.col("is_known") & F.col("earlier").isNotNull() & F.col("is_proven")
+    return found.where(is_lost).select(
         F.concat_ws("-", F.substring_index("low", "-", 1), begin).alias("position_from"),
         F.col("low").alias("position_to"),
-        F.concat(F.lit("nothing came of the transaction that was committed at LSN "), "commit").alias("message"),
+        F.concat(F.lit("nothing arrived of the transaction that was committed at LSN "), "commit").alias("message"),
         "commit_ts",
     )
 
 
 def numbered(control: DataFrame, recent: Column) -> DataFrame:
-    """The transactions of MariaDB by their GTID.
+    """The transactions of MariaDB by GTID.
 
-    Gives: source, epoch, domain, number, is_recent, commit_ts, low, high (positions, where they are known), is_placed
-        (whether they are), epochs (how many the source has).
-    Rows: one a control row that names a GTID.
+    Gives: source, epoch, domain, number, is_recent, commit_ts, low, high (positions; null if unknown), is_placed (the
+        position is known), epochs (how many the source has).
+    Rows: one per control row with a GTID.
     """
     kinds = (TRANSACTION_BEGIN, TRANSACTION_END, TRANSACTION_LEDGER)
-    ours = is_from(lambda kind: kind.counts_commits) & F.col("kind").isin(*kinds) & F.col("tx_id").rlike(GTID)
-    told = control.where(ours)
-    known = F.broadcast(epochs_of(told))  # one row a source
-    return told.join(known, "source", "left").select(
+    has_gtid = is_from(lambda kind: kind.counts_commits) & F.col("kind").isin(*kinds) & F.col("tx_id").rlike(GTID)
+    rows = control.where(has_gtid)
+    epochs = F.broadcast(epochs_of(rows))  # one row per source
+    return rows.join(epochs, "source", "left").select(
         "source",
         epoch_of().alias("epoch"),
         F.regexp_extract("tx_id", GTID, 1).alias("domain"),
@@ -174,41 +174,41 @@ def numbered(control: DataFrame, recent: Column) -> DataFrame:
     )
 
 
-def epochs_of(told: DataFrame) -> DataFrame:
-    """When each epoch of a log began, as far as positions tell.
+def epochs_of(rows: DataFrame) -> DataFrame:
+    """When each epoch of a log began, from the rows with a position.
 
     Gives: source, begins (an array of epoch and commit time, in order).
-    Rows: one a source.
+    Rows: one per source.
     """
-    placed = told.where(F.col("position").isNotNull())
+    placed = rows.where(F.col("position").isNotNull())
     began = placed.groupBy("source", segment_of_epoch().alias("epoch")).agg(F.min("commit_ts").alias("at"))
     return began.groupBy("source").agg(F.sort_array(F.collect_list(F.struct("epoch", "at"))).alias("begins"))
 
 
 def epoch_of() -> Column:
-    """The epoch of a transaction. Its begin and end have no position: they are of the one that had begun by then."""
+    """The epoch of a transaction. A begin or end without a position belongs to the last epoch that began before it."""
     earlier = F.filter("begins", lambda each: each["at"] <= F.col("commit_ts"))
     by_time = F.coalesce(F.try_element_at(earlier, F.lit(-1)), F.try_element_at("begins", F.lit(1)))
     return F.coalesce(segment_of_epoch(), by_time["epoch"])
 
 
 def segment_of_epoch() -> Column:
-    """The segment of a position that is its epoch."""
+    """The epoch in a position: its first segment."""
     return F.substring_index("position", "-", 1)
 
 
 def are_numbers_missing(control: DataFrame) -> bool:
-    """Whether the numbers of these rows have holes."""
+    """Whether numbers are missing among these rows."""
     counted = numbered(control, F.lit(True)).groupBy("source", "epoch", "domain")
     found = counted.agg(F.min("number").alias("lo"), F.max("number").alias("hi"), F.count_distinct("number").alias("n"))
     return not found.where(F.col("hi") - F.col("lo") + 1 != F.col("n")).isEmpty()
 
 
 def skipped_numbers(control: DataFrame, recent: Column) -> DataFrame:
-    """The numbers that are missing between two of MariaDB's transactions of which one is `recent`.
+    """The missing numbers between two transactions of MariaDB, of which at least one is `recent`.
 
     Gives: position_from, position_to, message, commit_ts.
-    Rows: one a hole.
+    Rows: one per range of missing numbers.
 
         0-1-7, 0-1-8, 0-1-11     one finding: 0-1-9 to 0-1-10
     """
@@ -221,15 +221,16 @@ def skipped_numbers(control: DataFrame, recent: Column) -> DataFrame:
         )
     )
     in_order = Window.partitionBy("source", "epoch", "domain").orderBy("number")
-    # DDL just behind the beginning of a log has no position, and seems to be of the log before: not as its first.
+    # DDL right after the start of a log has no position and seems to belong to the log before. So rows before the first
+    # one with a position are not used.
     placed = F.max("is_placed").over(in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     sure = each.select("*", (placed | (F.col("epochs") <= 1)).alias("is_sure")).where("is_sure")
-    beside = sure.select("*", F.lag(F.struct("number", "high", "is_recent")).over(in_order).alias("before"))
+    neighbours = sure.select("*", F.lag(F.struct("number", "high", "is_recent")).over(in_order).alias("before"))
     first, last = F.col("before.number") + 1, F.col("number") - 1
-    text = F.when(first == last, F.concat(F.lit("nothing came of the transaction numbered "), first)).otherwise(
-        F.concat(F.lit("nothing came of the transactions numbered "), first, F.lit(" to "), last)
+    text = F.when(first == last, F.concat(F.lit("nothing arrived of transaction "), first)).otherwise(
+        F.concat(F.lit("nothing arrived of transactions "), first, F.lit(" to "), last)
     )
-    return beside.where((first <= last) & (F.col("is_recent") | F.col("before.is_recent"))).select(
+    return neighbours.where((first <= last) & (F.col("is_recent") | F.col("before.is_recent"))).select(
         F.col("before.high").alias("position_from"),
         F.col("low").alias("position_to"),
         F.concat(text, F.lit(" in GTID domain "), "domain").alias("message"),

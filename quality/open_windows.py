@@ -10,15 +10,15 @@ from siltstone.quality import catalogue
 
 
 def unclosed_windows(control: DataFrame, since: int, key: T.DataType) -> DataFrame:
-    """The windows without an end that were opened in these batches.
+    """The windows that were opened in these batches and not closed.
 
     Needs: control rows of one source.
     Gives: check, position_from, position_to, key (null, of the table's key type), message.
-    Rows: one a window that is open.
+    Rows: one per open window.
     """
-    is_judged = (F.col("kind") != WINDOW_OPEN) | (F.col("batch") > since)
+    is_checked = (F.col("kind") != WINDOW_OPEN) | (F.col("batch") > since)
     return (
-        chunk_windows(control.where(is_judged & F.col("kind").isin(WINDOW_OPEN, WINDOW_CLOSE)).coalesce(1))
+        chunk_windows(control.where(is_checked & F.col("kind").isin(WINDOW_OPEN, WINDOW_CLOSE)).coalesce(1))
         .where(F.col("close_position").isNull())
         .select(
             F.lit(catalogue.OPEN_WINDOW).alias("check"),

@@ -1,4 +1,4 @@
-"""What the checks hand on, as frozen values: the numbers a run brings, one finding, the result of one check."""
+"""The values that checks exchange: the numbers of a run, findings, the result of one check."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,15 +9,20 @@ from siltstone.engine.spec.model import Severity
 
 Status = Literal["passed", "noted", "failed", "acknowledged", "not available"]
 PASSED: Final = "passed"
-NOTED: Final = "noted"  # a check of severity info found something: worth knowing, and no failure
+NOTED: Final = "noted"  # a check of severity info has findings: a note, not a failure
 FAILED: Final = "failed"
 ACKNOWLEDGED: Final = "acknowledged"
 NOT_AVAILABLE: Final = "not available"
 
 
+def shown_status(severity: str, status: str) -> str:
+    """The status as people see it: a check of severity info never fails, whatever an older ledger has."""
+    return NOTED if severity == "info" and status == FAILED else status
+
+
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The numbers of one run: records of a source by where they went, a table's changes and those with an outcome."""
+    """The numbers of one run: a source's records by destination, a table's changes and those with an outcome."""
 
     read: int
     taken: int
@@ -29,15 +34,15 @@ class Sums:
 
     @classmethod
     def of(cls, numbers: Mapping[str, int]) -> "Sums":
-        """Take them from the numbers of a run, which may hold more."""
+        """Select them from all numbers of a run."""
         return cls(**{name: numbers[name] for name in cls.__slots__})
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One place where a check fails. Never row data: the key as it is stored, names of columns, positions, counts.
+    """One place where a check fails. Never row data: only the stored key, column names, positions and counts.
 
-    `tx_id`: the transaction it happened in, where that is known; `columns`: those that differ.
+    `tx_id`: the transaction of the finding, if known; `columns`: the columns that differ.
     """
 
     check: str
@@ -51,9 +56,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one check found: how many places, the first of them, the range of positions; or why it could not look.
+    """The findings of one check: their number, the first of them, the range of positions; or why it is not available.
 
-    `note` is worth knowing although nothing is wrong; `numbers` are what it counted, by name (a report can draw them).
+    `note`: a remark of a check without findings; `numbers`: its counts by name.
     """
 
     observed: int = 0
@@ -67,9 +72,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What persons have said of a check's findings; `whole`: of all of them, so that the check does not fail."""
+    """The reasons of acknowledged findings of a check; `whole`: all are acknowledged, so the check does not fail."""
 
-    said: Mapping[Finding, str]
+    reasons: Mapping[Finding, str]
     whole: bool = False
 
 
@@ -96,7 +101,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The checks over everything one table holds: their results, what else is wrong with it; how a program ends."""
+    """The results of `siltstone check` for one table, its error if there is one, and the exit code."""
 
     table: str
     results: tuple[CheckResult, ...] = ()

@@ -1,6 +1,6 @@
-"""The runs as everybody calls them: each checks what it published, and writes the page of the report.
+"""The runs of the Python API: each checks what it publishes and writes the page of the report.
 
-`checks=None` leaves out the checks; the report says so until a run or `siltstone check` has looked.
+`checks=None` skips the checks. The report then shows the batches as not checked until `siltstone check` has run.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def catch_up(
     wait: float = 0.0,
     checks: Checks | None = checks_of_run,
 ) -> RunReport:
-    """`engine.run.catch_up`, and the checks."""
+    """Run `engine.run.catch_up` with the checks, and write the report."""
     return with_page(project, run.catch_up(project, specs, spark, progress, until, wait, checks))
 
 
@@ -41,7 +41,7 @@ def rebuild(
     checks: Checks | None = checks_of_run,
     accept: bool = False,
 ) -> RunReport:
-    """`engine.run.rebuild`, and the checks."""
+    """Run `engine.run.rebuild` with the checks, and write the report."""
     return with_page(project, run.rebuild(project, specs, spark, progress, part, wait, checks, accept))
 
 
@@ -53,7 +53,7 @@ def reread(
     wait: float = 0.0,
     checks: Checks | None = checks_of_run,
 ) -> RunReport:
-    """`engine.run.reread`, and the checks."""
+    """Run `engine.run.reread` with the checks, and write the report."""
     return with_page(project, run.reread(project, specs, spark, progress, wait, checks))
 
 
@@ -65,11 +65,11 @@ def replay(
     wait: float = 0.0,
     checks: Checks | None = checks_of_run,
 ) -> RunReport:
-    """`engine.run.replay`, and the checks."""
+    """Run `engine.run.replay` with the checks, and write the report."""
     return with_page(project, run.replay(project, specs, spark, progress, wait, checks))
 
 
 def with_page(project: ProjectSpec, report: RunReport) -> RunReport:
-    """The report of a run whose page is written, where checks ran."""
+    """Write the page if checks ran, and give the run's report."""
     report_after(project, report.is_checked)
     return report

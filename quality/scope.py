@@ -1,4 +1,4 @@
-"""What is judged: the run's changes, what is known of them at once, and which checks they can carry."""
+"""The scope of the checks: the changes to check, facts about them, and which checks they support."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,25 +12,26 @@ from siltstone.engine import names
 from siltstone.engine.names import EVERY_BATCH
 from siltstone.engine.timestamps import collectable
 from siltstone.quality import catalogue
-from siltstone.quality.capabilities import not_carried
+from siltstone.quality.capabilities import unavailable_checks
 from siltstone.quality.check_timeline import Columns, has_before, is_streamed
 from siltstone.quality.source_clocks import Moments, known_at
 from siltstone.quality.source_evidence import NO_EVIDENCE, Evidence, evidence_of
 
-# A change that changed nothing can lie a little beyond the end of the version it confirmed.
+# A change without effect can be committed shortly after the end of the version that it confirms.
 SLACK = timedelta(hours=1)
-BROADCAST_KEYS: Final = 2_000_000  # as many as the fold of a batch sends to where the versions are
+BROADCAST_KEYS: Final = 2_000_000  # the same limit as in the fold of a batch
 LATE_BY: Final = (("minute", 60), ("hour", 3600), ("day", 86400))
 
 
 @dataclass(frozen=True)
 class Tables:
-    """What is looked at: all changes of the table, its history and latest, the control rows (None: no ledger yet).
+    """The tables to check: all changes of the table, its history and latest, the control rows (None: no ledger yet).
 
-    `since`, `control_since`: when the changes up to the first were looked at, the control rows up to the second were;
-    a look at other batches, or without them, is at all control rows. `rejects`: the rejected records (None: there are
-    none); `reached`: the greatest commit time that earlier batches brought. `sources`: those of the folded changes.
-    `of_all_keys`: the changes of all keys, where these are the tables of some (None: they are of all).
+    `since`, `control_since`: earlier runs checked the changes up to the first batch and the control rows up to the
+    second. A pass over other batches checks all control rows, and so does one without these numbers. `rejects`: the
+    rejected records (None: there are none). `reached`: the greatest commit time of earlier batches. `sources`: the
+    sources of the folded changes. `of_all_keys`: the changes of all keys if these tables have only some keys, else
+    None.
     """
 
     changes: DataFrame
@@ -46,18 +47,18 @@ class Tables:
 
     @property
     def columns(self) -> Columns:
-        """The columns the three tables share."""
+        """The columns that the three tables share."""
         return Columns.of(self.changes.schema, self.history.schema, self.latest.schema)
 
     def control_before(self, since: int) -> int:
-        """The control batch up to which was looked at, where changes were up to `since`; -1: none was."""
+        """The last control batch that was checked with the changes up to `since`; -1 (EVERY_BATCH): none was."""
         known = self.control_since is not None and self.since == since
         return self.control_since if known and self.control_since is not None else EVERY_BATCH
 
 
 @dataclass(frozen=True)
 class Late:
-    """Changes older than what earlier batches brought: how many by how much, in seconds; how many came too late."""
+    """Changes older than those of earlier batches: how many, by how many seconds; and how many were too late."""
 
     changes: int = 0
     by: tuple[tuple[str, int], ...] = ()
@@ -69,12 +70,12 @@ class Late:
 
 @dataclass(frozen=True)
 class Scope:
-    """The judged changes in numbers.
+    """Counts of the checked changes.
 
-    `updates` and `deletes` have a before image, `bare_updates` have none; `wholes` are whole ones. `placed`: streamed
-    changes with a position and a place of delivery. `early`: those that older changes can stand behind in the log.
-    `truncate`: the position of the first one. `whole`: every key is looked at, as nothing came before or a truncate
-    touched them all.
+    `updates` and `deletes` have a before image, `bare_updates` have none; `wholes`: before images that are complete.
+    `placed`: streamed changes with a position and an offset or line. `early`: changes that can precede older changes in
+    the log. `truncate`: the position of the first truncate. `whole`: every key is checked, because there are no earlier
+    batches or because of a truncate.
     """
 
     since: int
@@ -99,39 +100,36 @@ class Scope:
 
     @property
     def trusts_deletes(self) -> bool:
-        """Whether a delete's before image is told: a source whose updates carry none writes only the key into it."""
+        """Whether before images of deletes are complete. If updates have none, those of deletes have only the key."""
         return self.bare_updates == 0
 
     @property
     def befores(self) -> bool:
-        """Whether whole before images are carried."""
+        """Whether changes have complete before images."""
         return self.updates > 0 or self.only_deletes
 
     @property
     def only_deletes(self) -> bool:
-        """Whether only deletes carry whole before images, and no update is there that could tell of its source."""
+        """Whether only deletes have complete before images, and no update confirms that the source writes them."""
         return self.trusts_deletes and self.deletes > 0 and self.updates == 0 and self.wholes > 0
 
-    def beside(self, older: DataFrame) -> "Scope":
-        """The same where these changes of earlier batches are looked at, too.
-
-        Needs: the digest of them.
-        """
+    def with_older(self, older: DataFrame) -> "Scope":
+        """The scope with these changes of earlier batches added. `older`: their digest."""
         found = older.agg(*[F.count_if(condition).alias(name) for name, condition in carried().items()]).collect()[0]
         return replace(self, **{name: getattr(self, name) + found[name] for name in carried()})
 
 
-def judged(changes: DataFrame, since: int) -> DataFrame:
-    """The changes of batches after `since`, without those that came too late to be folded. Rows: filters."""
+def checked_changes(changes: DataFrame, since: int) -> DataFrame:
+    """The changes of batches after `since`, without those that are too late to be folded. Rows: filters."""
     return changes.where((F.col("batch") > since) & ~F.coalesce("too_late", F.lit(False)))
 
 
 def scope_of(tables: Tables, since: int, digest: DataFrame) -> Scope:
-    """Count the changes of batches after `since` once, and look at the control rows of the table's sources.
+    """Count the changes of batches after `since` and the control rows of the table's sources.
 
     Needs: the digest of those changes.
 
-    A source that brought none of them is looked at, too: that nothing came can be the very thing it tells of.
+    Sources without a change in these batches are included: their silence can be the finding.
     """
     facts = digest.agg(*counts(tables.reached)).collect()[0]
     has_older = since > 0 and not tables.changes.where(F.col("batch") <= since).isEmpty()
@@ -152,10 +150,10 @@ def scope_of(tables: Tables, since: int, digest: DataFrame) -> Scope:
     )
 
 
-def next_to_all(scope: Scope, tables: Tables) -> Scope:
-    """The same where only deletes carry before images here, and elsewhere in the table updates carry none.
+def with_bare_updates(scope: Scope, tables: Tables) -> Scope:
+    """The scope, corrected if only deletes have before images here and other updates of the table have none.
 
-    What a source writes into them does not depend on which changes come together, nor on which keys are looked at.
+    The content of before images depends on the source, not on the batch or the keys that are checked.
     """
     is_part = scope.has_older or tables.of_all_keys is not None
     if not scope.only_deletes or not is_part or scope.columns.keyless:
@@ -166,7 +164,7 @@ def next_to_all(scope: Scope, tables: Tables) -> Scope:
 
 
 def newest_of(digest: DataFrame, facts: Any) -> Moments:
-    """The greatest commit time of each source among the judged changes."""
+    """The greatest commit time of each source among the checked changes."""
     if len(facts["sources"]) <= 1:
         return dict.fromkeys(facts["sources"], facts["newest"])
     in_time = digest.where(~F.col("too_late")).groupBy("source")
@@ -174,12 +172,12 @@ def newest_of(digest: DataFrame, facts: Any) -> Moments:
 
 
 def bound(earliest: datetime | None) -> datetime | None:
-    """A moment before which no judged change lies; None where none is known: what has no time may say year 1."""
+    """The earliest commit time of the checked changes; None if unknown: changes without a time can have the year 1."""
     return None if earliest is None or earliest.year == 1 else earliest
 
 
 def carried() -> dict[str, Column]:
-    """What is counted of changes to know which checks they can carry."""
+    """The counts of changes that decide which checks they support."""
     streamed, has_before = is_streamed() & (F.col("op") != names.OP_TRUNCATE), F.col("has_before")
     of_update, of_delete = F.col("op") == names.OP_UPDATE, F.col("op") == names.OP_DELETE
     return {
@@ -193,7 +191,7 @@ def carried() -> dict[str, Column]:
 
 
 def counts(reached: datetime | None) -> list[Column]:
-    """What is counted of the digest, in one pass; of changes that came too late, only how many."""
+    """All counts of the digest, in one pass. Changes that are too late only have their number."""
     too_late, is_truncate = F.col("too_late"), F.col("op") == names.OP_TRUNCATE
     delivered = F.col("position").isNotNull() & F.col("at").isNotNull()
     conditions = {
@@ -221,12 +219,12 @@ def counts(reached: datetime | None) -> list[Column]:
 
 
 def is_before(reached: datetime | None) -> Column:
-    """True for streamed changes that are older than what earlier batches brought."""
+    """True for streamed changes that are older than the changes of earlier batches."""
     return F.lit(False) if reached is None else is_streamed() & (F.col("commit_ts") < F.lit(reached))
 
 
 def late_counts(is_late: Column, reached: datetime | None) -> list[Column]:
-    """How many changes are late, and by how many seconds."""
+    """The number of late changes, and by how many seconds they are late."""
     if reached is None:
         return [F.lit(0).alias("late")]
     by = F.when(is_late, (F.unix_micros(F.lit(reached)) - F.unix_micros("commit_ts")) / 1_000_000)
@@ -238,7 +236,7 @@ def late_counts(is_late: Column, reached: datetime | None) -> list[Column]:
 
 
 def late_of(facts: Any, reached: datetime | None) -> Late:
-    """What `late_counts` counted."""
+    """The result of `late_counts` as a value."""
     if reached is None or not facts["late"]:
         return Late(too_late=facts["too_late"])
     within = [(name, facts[name]) for name, _ in LATE_BY] + [("more", facts["late"])]
@@ -248,16 +246,16 @@ def late_of(facts: Any, reached: datetime | None) -> Late:
 
 
 def unavailable(scope: Scope) -> Iterator[tuple[str, str]]:
-    """The checks that the judged changes cannot carry, each with its reason; the first reason counts."""
-    yield from not_carried(scope.sources)
+    """The checks that the changes do not support, each with a reason. If a check has several, the first one counts."""
+    yield from unavailable_checks(scope.sources)
     of_changes = (catalogue.CHAIN_BREAK, catalogue.ORPHAN, catalogue.DOUBLE_INSERT, catalogue.TIME_AGAINST_ORDER)
     if scope.columns.keyless:
         of_keys = (*of_changes, catalogue.GHOST_ROW, catalogue.SHORT_SNAPSHOT)
         yield from ((check, "the table has no key") for check in of_keys)
     elif not scope.streamed:
-        yield from ((check, "no streamed change to look at") for check in of_changes)
+        yield from ((check, "there is no streamed change") for check in of_changes)
     elif not scope.befores:
-        yield catalogue.CHAIN_BREAK, "no change carries a whole before image"
+        yield catalogue.CHAIN_BREAK, "no change has a complete before image"
     if not scope.placed:
-        yield catalogue.POSITIONS_BACKWARDS, "no streamed change with a position and a place of delivery"
+        yield catalogue.POSITIONS_BACKWARDS, "no streamed change has a position and a Kafka offset or line"
     yield from scope.evidence.unavailable()

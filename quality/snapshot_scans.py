@@ -1,4 +1,4 @@
-"""The scans of a table: read off what its sources tell of their snapshots."""
+"""The scans of a table, from the notices and signals of its sources' snapshots."""
 
 import json
 import re
@@ -19,18 +19,19 @@ from siltstone.quality.source_progress import Progress
 
 SCAN_ENDED: Final = "TABLE_SCAN_COMPLETED"
 SCAN_BEGAN: Final = "STARTED"
-SCAN_SKIPPED: Final = "SKIPPED"  # what a connector that was started again says of its initial snapshot
-NO_ROW: Final = "EMPTY"  # how the scan of a table without rows ends
+SCAN_SKIPPED: Final = "SKIPPED"  # the notice of a restarted connector about its initial snapshot
+NO_ROW: Final = "EMPTY"  # the status of the scan of a table without rows
 SNAPSHOT_REQUEST: Final = "execute-snapshot"
 MOST_ROWS: Final = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class Scan:
-    """One scan of the table by one source: from when to when, how many rows it announced (None: no number to go by).
+    """One scan of the table by one source: its begin, its end, the announced number of rows (None: unknown).
 
-    `whole`: it went over all rows, or said so when it ended; otherwise it covers the keys from its first to its last
-    READ. `windowed`: its READs stand in windows, where changes supersede them. `partial`: it was asked for some rows.
+    `whole`: the scan covers all rows, by its notice of completion; otherwise it covers the keys from its first to its
+    last READ. `windowed`: its READs are in windows, where changes supersede them. `partial`: the request named some
+    rows only.
     """
 
     source: str
@@ -43,12 +44,12 @@ class Scan:
 
 
 def scans(control: DataFrame, progress: Progress, table: str, with_reads: bool) -> list[Scan]:
-    """The scans of a table that are to be judged now; without notices, those whose READs came (`with_reads`).
+    """The scans of a table to check now. Without notices, the requested scan counts if READs arrived (`with_reads`).
 
-    Needs: control rows of the table's sources. Each source's notices and requests are about its own scans.
+    Needs: control rows of the table's sources. The notices and requests of a source are about its own scans.
     """
-    is_told = reduce(or_, [F.col("payload").contains(word) for word in (SCAN_ENDED, SCAN_BEGAN, SCAN_SKIPPED)])
-    is_notice = (F.col("kind") == control_kinds.NOTIFICATION) & is_told
+    names_scan = reduce(or_, [F.col("payload").contains(word) for word in (SCAN_ENDED, SCAN_BEGAN, SCAN_SKIPPED)])
+    is_notice = (F.col("kind") == control_kinds.NOTIFICATION) & names_scan
     is_ddl = (F.col("kind") == control_kinds.DDL) & F.col("ingest_ts").isNotNull()
     rows = (
         control.where(is_notice | is_request() | is_ddl)
@@ -62,28 +63,28 @@ def scans(control: DataFrame, progress: Progress, table: str, with_reads: bool) 
     )
     return [
         scan
-        for source, told in groupby(rows, lambda row: str(row["source"]))
-        for scan in scans_of_source(source, list(told), progress, table, with_reads)
+        for source, own in groupby(rows, lambda row: str(row["source"]))
+        for scan in scans_of_source(source, list(own), progress, table, with_reads)
     ]
 
 
 def scans_of_source(source: str, rows: Sequence[Any], progress: Progress, table: str, with_reads: bool) -> list[Scan]:
-    """The same of what one source tells."""
+    """The scans of one source. `rows`: its control rows."""
     signals = [one for one in (signal_of(row) for row in rows if row["kind"] == control_kinds.SIGNAL) if one]
     notices = [one for one in (notice_of(row) for row in rows if row["kind"] == control_kinds.NOTIFICATION) if one]
     if not any(one["type"] == SCAN_ENDED for one in notices):
-        return signalled(source, signals, table) if with_reads else []
+        return requested_scan(source, signals, table) if with_reads else []
     ended = [one for one in notices if one["type"] == SCAN_ENDED and one["whole"] and is_of(one["table"], table)]
     partial = [one for one in signals if one["partial"] and names_table(one["of"], table)]
     altered = [
         aware(row["ingest_ts"]) for row in rows if row["kind"] == control_kinds.DDL and is_of(row["table"], table)
     ]
-    found = [noticed(source, one, notices, partial, altered) for one in progress.due(source, ended)]
-    return list(dict.fromkeys(scan for scan in found if scan is not None))  # a notice can be delivered again
+    found = [completed_scan(source, one, notices, partial, altered) for one in progress.due(source, ended)]
+    return list(dict.fromkeys(scan for scan in found if scan is not None))  # a notice can be delivered twice
 
 
 def is_request() -> Column:
-    """True for control rows that ask for a snapshot of something."""
+    """True for control rows that request a snapshot."""
     places = [f"$.{path}after.{data}" for path in ("payload.", "") for data in ("data", "DATA")]
     data = F.coalesce(*[F.get_json_object("payload", place) for place in places])
     named = F.get_json_object(data, "$.data-collections").startswith("[")
@@ -92,9 +93,9 @@ def is_request() -> Column:
 
 
 def signal_of(row: Any) -> dict[str, Any] | None:
-    """A request for a snapshot: its id, when it was made, of which tables (patterns), and whether only of a part.
+    """A request for a snapshot: its id, its time, the patterns of its tables, and whether it is for some rows only.
 
-    None for what Debezium cannot read either: people write these rows by hand.
+    None for rows that Debezium cannot read either: users write them by hand.
     """
     payload = object_in(row["payload"])
     written = object_in((object_in(payload.get("payload")) or payload).get("after"))
@@ -113,35 +114,35 @@ def signal_of(row: Any) -> dict[str, Any] | None:
 
 
 def notice_of(row: Any) -> dict[str, Any] | None:
-    """What the connector tells of a snapshot. None where it cannot be read, does not tell when, or is of another one.
+    """A notice of the connector about a snapshot. None if it is unreadable, has no time, or is from another connector.
 
-    Where only one connector's changes came in a batch, what names none by its topic was taken to be of that one.
+    In a batch with changes of one connector only, a notice whose topic names no connector was assigned to that one.
     """
     payload = object_in(row["payload"])
-    told = object_in(payload.get("additional_data"))
+    details = object_in(payload.get("additional_data"))
     at = moment_in(payload.get("timestamp") or 0)
-    if not payload or at is None or told.get("connector_name", name_of(row["source"])) != name_of(row["source"]):
+    if not payload or at is None or details.get("connector_name", name_of(row["source"])) != name_of(row["source"]):
         return None
-    is_empty = told.get("status") == NO_ROW
+    is_empty = details.get("status") == NO_ROW
     return {
         "id": str(payload.get("id")),
         "of": payload.get("aggregate_type"),
         "type": payload.get("type"),
         "at": at,
-        "table": told.get("scanned_collection"),
-        "rows": 0 if is_empty else count_in(told.get("total_rows_scanned")),
-        "whole": is_empty or told.get("status") == "SUCCEEDED",
+        "table": details.get("scanned_collection"),
+        "rows": 0 if is_empty else count_in(details.get("total_rows_scanned")),
+        "whole": is_empty or details.get("status") == "SUCCEEDED",
         "batch": row["batch"],
     }
 
 
 def name_of(source: str) -> str:
-    """The connector's own name in that of a source."""
+    """The connector's name in the name of a source."""
     return source.partition(":")[2].partition(":")[0]
 
 
 def object_in(value: Any) -> dict[str, Any]:
-    """A JSON object, or the one in a text; an empty one for anything else."""
+    """A JSON object, or the one that a text contains; an empty one for any other value."""
     try:
         found = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
@@ -150,7 +151,7 @@ def object_in(value: Any) -> dict[str, Any]:
 
 
 def moment_in(millis: Any) -> datetime | None:
-    """The moment so many milliseconds after 1970; None where that is no number, or at the end of all time or beyond."""
+    """The time from milliseconds since 1970; None if they are not a number or not between the years 1 and 9999."""
     try:
         moment = datetime.fromtimestamp(int(millis) / 1000, UTC)
     except (TypeError, ValueError, OverflowError, OSError):
@@ -159,7 +160,7 @@ def moment_in(millis: Any) -> datetime | None:
 
 
 def count_in(value: Any) -> int | None:
-    """A number of rows; None where it is none."""
+    """A number of rows; None if the value is not one."""
     try:
         count = int(value)
     except (TypeError, ValueError, OverflowError):
@@ -167,18 +168,18 @@ def count_in(value: Any) -> int | None:
     return count if 0 <= count <= MOST_ROWS else None
 
 
-def noticed(
+def completed_scan(
     source: str,
     one: dict[str, Any],
     notices: Sequence[dict[str, Any]],
     partial: Sequence[dict[str, Any]],
     altered: Sequence[datetime],
 ) -> Scan | None:
-    """The scan whose end a notice tells of. None: nothing tells when it can have begun.
+    """The scan of a notice of completion. None if its begin is unknown.
 
-    `partial`: the requests for a part of the table; `altered`: when its columns changed. An incremental snapshot that
-    meets such a change reads its chunk once more, and counts those rows twice; one whose connector was started again
-    counts from there on: its number says nothing then.
+    `partial`: the requests for a part of the table; `altered`: when its columns changed. Two events make the announced
+    number of an incremental snapshot unusable: after a column change it re-reads its chunk and counts those rows twice;
+    after a restart of the connector it counts from zero.
     """
     windowed, ends = is_incremental(one), one["at"]
     earlier = [other for other in notices if other["at"] < ends]
@@ -191,33 +192,35 @@ def noticed(
     if begins is None:
         return None
     miscounted = windowed and any(begins <= at <= ends for at in (*altered, *restarts))
-    # A notice bears the id of the newest request, not of the one that asked; and one can wait while another is served.
+    # A notice has the id of the newest request, which may not be its own: a request can wait while another one runs.
     since = began[-2] if len(began) > 1 else datetime.min.replace(tzinfo=UTC)
-    is_partial = windowed and any(since <= asked["at"] <= ends for asked in partial)
+    is_partial = windowed and any(since <= request["at"] <= ends for request in partial)
     return Scan(source, begins, ends, None if miscounted else one["rows"], True, windowed, is_partial)
 
 
 def is_incremental(notice: dict[str, Any]) -> bool:
-    """Whether a notice is of a snapshot that runs beside the stream. All scans of one run have one beginning, whatever
-    is asked for meanwhile; those of another one, too: several threads can read several tables at once."""
+    """Whether a notice is about an incremental snapshot, which runs while streaming continues.
+
+    All scans of one snapshot have the same begin: it can read several tables at once, and requests can be added to it.
+    """
     return "Incremental" in str(notice["of"])
 
 
-def signalled(source: str, signals: list[dict[str, Any]], table: str) -> list[Scan]:
-    """The newest scan of the table that a signal asked for, where nobody tells how it ended."""
-    asked = sorted((one for one in signals if names_table(one["of"], table)), key=lambda one: one["at"])
-    newest = asked[-1] if asked else None
+def requested_scan(source: str, signals: list[dict[str, Any]], table: str) -> list[Scan]:
+    """The newest requested scan of the table, for a source without notices of completion."""
+    requests = sorted((one for one in signals if names_table(one["of"], table)), key=lambda one: one["at"])
+    newest = requests[-1] if requests else None
     end = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
     return [Scan(source, newest["at"], end, None, False, True, newest["partial"])] if newest else []
 
 
 def names_table(collections: Sequence[str], table: str) -> bool:
-    """Whether one of a signal's names or patterns is of the table."""
-    return any(is_of(name, table) or fits(name, table) for name in collections)
+    """Whether one of a signal's names or patterns matches the table."""
+    return any(is_of(name, table) or is_match(name, table) for name in collections)
 
 
-def fits(pattern: str, table: str) -> bool:
-    """Whether a pattern is of the table; what is no pattern is of none."""
+def is_match(pattern: str, table: str) -> bool:
+    """Whether a pattern matches the table; an invalid pattern matches none."""
     try:
         return re.fullmatch(pattern, table) is not None
     except (re.error, OverflowError, RecursionError):
@@ -225,10 +228,10 @@ def fits(pattern: str, table: str) -> bool:
 
 
 def is_of(name: Any, table: str) -> bool:
-    """Whether a name is the table's, perhaps with its database before it."""
+    """Whether a name is the table's, also with its database as a prefix."""
     return isinstance(name, str) and (name == table or name.endswith(f".{table}"))
 
 
 def aware(moment: datetime) -> datetime:
-    """A collected time with its zone: Spark gives the local time of the process."""
+    """A collected time with a zone: Spark collects times in the process's local time."""
     return moment.astimezone(UTC)

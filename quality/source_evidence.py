@@ -1,4 +1,4 @@
-"""What the control rows of a table's sources can tell: which kinds there are, how far in time they reach."""
+"""The evidence in the control rows of a table's sources: their kinds, and the times that they reach."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,10 +19,10 @@ from siltstone.quality.source_clocks import Moments, as_one, earliest, known_at,
 
 @dataclass(frozen=True)
 class Evidence:
-    """Numbers of control rows by what they are; times of the newest ones, before the judged batches and with them.
+    """The counts of control rows by kind, and the times of the newest ones, before the checked batches and with them.
 
-    `beats_from`: the earliest heartbeat of the judged batches. `commit`: by commit times, of each source, for one is
-    not behind because another goes on; `taken`: by processing times.
+    `beats_from`: the earliest heartbeat of the checked batches. `commit_*`: commit times per source, because sources
+    advance separately. `taken_*`: processing times.
     """
 
     since: int
@@ -42,13 +42,13 @@ class Evidence:
     marks_before: datetime | None = None
 
     def of_one_log(self) -> "Evidence":
-        """The same where the sources are names of one log: an older name ends in it, and does not stand still."""
+        """The evidence for sources that are names of one log: an older name has ended and is not stalled."""
         return replace(self, commit_before=as_one(self.commit_before), commit_newest=as_one(self.commit_newest))
 
     def first_heartbeat(self, grace: timedelta) -> datetime | None:
-        """From when on heartbeats can tell of a silence that ended, or lasts; None: all can.
+        """The time from which heartbeats are needed to find silences that ended or continue; None: all are needed.
 
-        A file that is delivered again brings old ones: between them and now stand those that came before.
+        A redelivered file has old heartbeats: the heartbeats of earlier batches are between them and now.
         """
         if self.taken_before is None:
             return None
@@ -56,29 +56,27 @@ class Evidence:
         return lasting if self.beats_from is None else min(lasting, self.beats_from)
 
     def unavailable(self) -> Iterator[tuple[str, str]]:
-        """The checks that need control rows which are not there."""
+        """The checks whose control rows are missing."""
         if not self.markers:
             yield catalogue.OPEN_WINDOW, "no markers of snapshot windows among the control records"
         if not self.transactions:
-            yield catalogue.INCOMPLETE_TRANSACTION, "no event says how much its transaction holds"
+            yield catalogue.INCOMPLETE_TRANSACTION, "no event has the size of its transaction"
         if not self.log_files and not self.commits:
-            yield catalogue.LOG_GAP, "no event names a file of the log, nor the number of its transaction"
+            yield catalogue.LOG_GAP, "no event names a log file or a transaction number"
         if not self.heartbeats and not self.watermarks:
             yield catalogue.STALLED_SOURCE, "no heartbeats and no partitions among the control records"
         if not self.scan_notices:
             yield catalogue.SHORT_SNAPSHOT, "no notice of a snapshot's end among the control records"
             if not self.scan_requests:
-                yield (
-                    catalogue.GHOST_ROW,
-                    "no notice of a snapshot's end, nor a request for one, in the control records",
-                )
+                why = "no notice of a snapshot's end and no snapshot request among the control records"
+                yield catalogue.GHOST_ROW, why
 
 
 NO_EVIDENCE: Final = Evidence(0)
 
 
 def rows_of(control: DataFrame, sources: Sequence[str]) -> DataFrame:
-    """The control rows of these sources, also those that name their source by their topic only. Rows: filters."""
+    """The control rows of these sources, including those that name their source only by topic. Rows: filters."""
     named = control.withColumn("source", named_source(sources, alone=False))
     return named.where(F.col("source").isin(*sources))
 
@@ -86,28 +84,28 @@ def rows_of(control: DataFrame, sources: Sequence[str]) -> DataFrame:
 def evidence_of(
     control: DataFrame | None, sources: Sequence[str], since: int, newest: Moments, newest_taken: datetime | None
 ) -> Evidence:
-    """Look at the control rows once. `newest`, `newest_taken`: of the judged changes, by commit and processing time."""
+    """Count the control rows in one pass. `newest`, `newest_taken`: the newest commit and processing times."""
     if control is None or not sources:
         return Evidence(since)
-    told = rows_of(control, sources).groupBy("source").agg(*facts_of(since)).collect()
-    facts: dict[str, Any] = {name: sum(row[name] for row in told) for name in counted()}
-    facts["beats_from"] = earliest(row["beats_from"] for row in told)
-    facts |= {name: latest(row[name] for row in told) for name in ("taken_before", "taken_newest", "marks_before")}
+    rows = rows_of(control, sources).groupBy("source").agg(*facts_of(since)).collect()
+    facts: dict[str, Any] = {name: sum(row[name] for row in rows) for name in counted()}
+    facts["beats_from"] = earliest(row["beats_from"] for row in rows)
+    facts |= {name: latest(row[name] for row in rows) for name in ("taken_before", "taken_newest", "marks_before")}
     facts["taken_newest"] = latest((facts["taken_newest"], newest_taken))
-    facts["commit_before"] = {row["source"]: row["commit_before"] for row in told}
-    of_ledgers = {row["source"]: row["commit_newest"] for row in told}
+    facts["commit_before"] = {row["source"]: row["commit_before"] for row in rows}
+    of_ledgers = {row["source"]: row["commit_newest"] for row in rows}
     facts["commit_newest"] = {one: latest((of_ledgers.get(one), newest.get(one))) for one in sources}
     return Evidence(since, **facts)
 
 
 def counted() -> dict[str, Column]:
-    """What is counted of control rows."""
+    """The counts of control rows, by name."""
     kind = F.col("kind")
     notice = (kind == control_kinds.NOTIFICATION) & F.col("payload").contains(SCAN_ENDED)
-    says_size = F.col("payload").contains('"size":')  # or nobody says how much its transaction holds
+    has_size = F.col("payload").contains('"size":')
     return {
         "markers": kind == control_kinds.WINDOW_OPEN,
-        "transactions": (kind == control_kinds.TRANSACTION_LEDGER) & says_size,
+        "transactions": (kind == control_kinds.TRANSACTION_LEDGER) & has_size,
         "heartbeats": (kind == control_kinds.HEARTBEAT) & F.col("ingest_ts").isNotNull(),
         "watermarks": kind == control_kinds.WATERMARK,
         "log_files": kind == control_kinds.LOG_FILE,
@@ -118,7 +116,7 @@ def counted() -> dict[str, Column]:
 
 
 def facts_of(since: int) -> list[Column]:
-    """What is asked of the control rows of one source, in one pass."""
+    """The facts about the control rows of one source."""
     kind, old = F.col("kind"), F.col("batch") <= since
     of_ledger, is_mark = kind == control_kinds.TRANSACTION_LEDGER, kind == control_kinds.WATERMARK
     conditions = counted()

@@ -1,4 +1,4 @@
-"""From a table's spec to its Great Expectations suite, and the judgement of what was found."""
+"""A table's Great Expectations suite, the batch of findings that it validates, and which checks passed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -24,28 +24,28 @@ def suite_name(table: str) -> str:
 
 
 def build_suite(spec: TableSpec, found: Mapping[str, Found]) -> Any:
-    """The suite of the checks that the data could carry; the others stand in its notes, with the reason."""
+    """The suite of the available checks. Its notes list the other checks with the reasons."""
     gx = great_expectations()
     from siltstone.quality.expectations.no_findings import ExpectNoFindings
 
-    carried = [check for check, what in found.items() if what.unavailable is None]
+    available = [check for check, what in found.items() if what.unavailable is None]
     expectations = [
         ExpectNoFindings(
             check=check,
             expects=CHECKS[check].expects,
             severity=GX_SEVERITY[spec.quality.severity[check]],
-            notes=CHECKS[check].hint,
+            notes=CHECKS[check].hint.replace("`", ""),  # Data Docs show notes as they are
         )
-        for check in carried
+        for check in available
     ]
     notes = [f"{check}: not available, {what.unavailable}." for check, what in found.items() if what.unavailable]
     return gx.ExpectationSuite(name=suite_name(spec.table), expectations=expectations, notes=notes or None)
 
 
 def batch(found: Mapping[str, Found], known: Mapping[str, Known] | None = None, notation: Notation = PLAIN) -> Any:
-    """The findings as the small pandas frame that the suite judges, their positions as people read them.
+    """The findings as the small pandas frame that the suite validates, with positions in the source's notation.
 
-    `known`: what persons have acknowledged; `notation`: how positions are shown.
+    `known`: the acknowledged findings; `notation`: how positions are shown.
     """
     import pandas as pd  # type: ignore[import-untyped] # it has no type information
 
@@ -60,7 +60,7 @@ def batch(found: Mapping[str, Found], known: Mapping[str, Known] | None = None, 
 def row(observed: int, finding: Finding, known: Known, notation: Notation = PLAIN) -> tuple[str | int | None, ...]:
     """One finding in the order of `BATCH_COLUMNS`."""
     place = (notation.shown(finding.position_from), notation.shown(finding.position_to), finding.key)
-    return finding.check, observed, known.whole, *place, finding.message, known.said.get(finding)
+    return finding.check, observed, known.whole, *place, finding.message, known.reasons.get(finding)
 
 
 def verdicts(results: Sequence[Any]) -> dict[str, bool]:
@@ -72,14 +72,14 @@ def verdicts(results: Sequence[Any]) -> dict[str, bool]:
         if raised := exception_of(result.exception_info):
             check = result.expectation_config.kwargs["check"]
             raise InvariantViolation(
-                f"Cannot judge check {check}: Great Expectations failed ({raised}).",
+                f"Cannot evaluate check {check}: Great Expectations failed ({raised}).",
                 "report it, with the versions that siltstone doctor prints",
             )
     return {result.expectation_config.kwargs["check"]: bool(result.success) for result in results}
 
 
 def exception_of(info: Mapping[str, Any] | None) -> str:
-    """What Great Expectations raised: it tells it plainly, or by metric."""
+    """The exception that Great Expectations reports, either directly or per metric."""
     if not info:
         return ""
     if "raised_exception" in info:

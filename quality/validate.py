@@ -36,9 +36,9 @@ from siltstone.engine.table.retracted import retracted_places, without_retracted
 from siltstone.engine.timestamps import moment_of
 from siltstone.quality import catalogue
 from siltstone.quality.catalogue import CHECKS, SUMMARIES
-from siltstone.quality.data_docs import build_pages, judge, open_context
+from siltstone.quality.data_docs import build_pages, open_context, validate_batch
 from siltstone.quality.findings import find
-from siltstone.quality.gap_lifecycle import Looked, Visit, covered, found_in_all, gaps_of, known_of, updated
+from siltstone.quality.gap_lifecycle import CheckPass, CheckRun, covered, found_in_all, gaps_of, known_of, updated
 from siltstone.quality.gx_library import import_early
 from siltstone.quality.outcome_counts import NO_RUN, found_in_outcomes
 from siltstone.quality.own_expectations import run_expectations
@@ -65,15 +65,17 @@ Append = Callable[[SparkSession, ProjectSpec, str, Sequence[Mapping[str, Any]]],
 
 
 def check_table(spark: SparkSession, project: ProjectSpec, spec: TableSpec, run_id: str) -> Checked:
-    """Check everything that a table holds, if it was taken and folded as the spec says, and that no other program
-    changed its rows. Its failure is its own."""
+    """Check all data of a table, and that its settings match the spec and no other program changed its rows.
+
+    An error of this table does not stop the checks of other tables.
+    """
     results: tuple[CheckResult, ...] = ()
     try:
         check_settings(spark, project, spec)
         context = open_folded(spark, project, spec)
         results = run_checks(spark, project, spec, run_id, EVERY_BATCH)
         if context is not None:
-            context.folded = Folded()  # every control event was looked at, too
+            context.folded = Folded()  # all control events were checked, too
             record_completeness(context, reported(results))
         refuse_foreign_writes(spark, project, spec)
     except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
@@ -95,54 +97,55 @@ def run_checks(
     append: Append = append_rows,
     numbers: Mapping[str, int] | None = None,
 ) -> tuple[CheckResult, ...]:
-    """Check what the batches after `since_batch` did to a table, in the order the spec names the checks.
+    """Check the batches after `since_batch` of a table, in the order of the checks in the spec.
 
-    `history_ref`, `latest_ref`: the branch that holds the tables before they are published (None: as published).
-    `sums`: the run's numbers that must close; `numbers`: all its numbers, with control_since and the outcomes. Without
+    `history_ref`, `latest_ref`: the branches with the tables before they are published (None: the published tables).
+    `sums`: the run's sums, which must close. `numbers`: all its numbers, with control_since and the outcomes. Without
     them the checks that need them are not available. `append` writes the rows of the ledger.
 
     Raises: InvariantViolation: Great Expectations could not evaluate a check. A failed check raises nothing.
     """
-    visit, tables = Visit(run_id, datetime.now(UTC)), None
-    looks: list[Looked] = []
+    check_run, tables = CheckRun(run_id, datetime.now(UTC)), None
+    passes: list[CheckPass] = []
     gaps: Sequence[Gap] = ()
     if has_tables(spark, project, spec):
         tables = read_tables(spark, project, spec, history_ref, latest_ref, since_batch, numbers)
         import_early()
-        looks = look(spark, project, spec, tables, since_batch)
-        gaps = record(spark, project, spec, tables, looks, visit)
-    asked = found_by_checks(looks, spec, sums, numbers)
-    checked_at, has_findings = visit.at, any(what.sample for what in asked.values())
+        passes = run_passes(spark, project, spec, tables, since_batch)
+        gaps = record_gaps(spark, project, spec, tables, passes, check_run)
+    found = found_by_checks(passes, spec, sums, numbers)
+    checked_at, has_findings = check_run.at, any(what.sample for what in found.values())
     notation = notation_of(tables.control, tables.sources) if tables is not None and has_findings else Notation()
-    suite = build_suite(spec, asked)
-    known = {check: known_of(check, what, gaps, spec) for check, what in asked.items()}
+    suite = build_suite(spec, found)
+    known = {check: known_of(check, what, gaps, spec) for check, what in found.items()}
     with ONE_CONTEXT:
         context = open_context(project.root)
-        passed = verdicts(judge(context, suite, batch(asked, known, notation), run_id, checked_at).results)
+        validation = validate_batch(context, suite, batch(found, known, notation), run_id, checked_at)
+        passed = verdicts(validation.results)
         build_pages(context, project.root, suite.name)
-        own = results_of_own(context, project, spec, tables, run_id, checked_at)
-    judged = (result(spec, visit, check, what, passed, known[check].whole) for check, what in asked.items())
-    results = (*judged, *own)
+        own = results_of_expectations(context, project, spec, tables, run_id, checked_at)
+    checked = (result(spec, check_run, check, what, passed, known[check].whole) for check, what in found.items())
+    results = (*checked, *own)
     append(spark, project, names.CHECKS, [asdict(one) | {"keys": list(one.keys)} for one in results])
     return results
 
 
 def found_by_checks(
-    looks: Sequence[Looked], spec: TableSpec, sums: Sums | None, numbers: Mapping[str, int] | None
+    passes: Sequence[CheckPass], spec: TableSpec, sums: Sums | None, numbers: Mapping[str, int] | None
 ) -> dict[str, Found]:
-    """What each check found, in the order the spec names them. `looks`: none where there are no tables yet."""
+    """The findings of each check, in the order of the spec. `passes`: empty if there are no tables yet."""
     checks = spec.quality.checks
-    if not looks:
+    if not passes:
         found = dict.fromkeys(checks, Found(unavailable="the tables have not been written yet"))
     else:
-        found = {check: found_in_all(check, looks, spec) for check in checks}
-        told = found_in_outcomes(numbers) if numbers is not None else {}
-        # What a format cannot carry stays so, whatever the numbers are.
-        found |= {check: what for check, what in told.items() if found.get(check) == NO_RUN}
+        found = {check: found_in_all(check, passes, spec) for check in checks}
+        of_outcomes = found_in_outcomes(numbers) if numbers is not None else {}
+        # A check that the format does not support stays not available, whatever the numbers are.
+        found |= {check: what for check, what in of_outcomes.items() if found.get(check) == NO_RUN}
     return {check: found_in_sums(sums) if check == catalogue.SUMS_CLOSE else found[check] for check in checks}
 
 
-def results_of_own(
+def results_of_expectations(
     context: Any, project: ProjectSpec, spec: TableSpec, tables: Tables | None, run_id: str, checked_at: datetime
 ) -> list[CheckResult]:
     """The results of the spec's own expectations."""
@@ -166,7 +169,7 @@ def checks_of_run(
     history_ref: str | None = None,
     latest_ref: str | None = None,
 ) -> tuple[CheckReport, ...]:
-    """`run_checks` as `engine.run.catch_up` calls it: `catch_up(..., checks=checks_of_run)`."""
+    """`run_checks` with the signature that `engine.run.catch_up` needs: `catch_up(..., checks=checks_of_run)`."""
     given = Sums.of(sums)
     results = run_checks(
         spark, project, spec, run_id, since_batch, history_ref, latest_ref, given, numbers=outcomes_of(sums)
@@ -175,19 +178,19 @@ def checks_of_run(
 
 
 def reported(results: Sequence[CheckResult]) -> tuple[CheckReport, ...]:
-    """The results as a run reports them."""
+    """The results as parts of a run's report."""
     return tuple(
         CheckReport(one.check, one.severity, one.status, one.observed, one.message, one.hint) for one in results
     )
 
 
 def outcomes_of(numbers: Mapping[str, int]) -> Mapping[str, int] | None:
-    """A run's numbers where they tell the outcomes, not only how many there are."""
+    """A run's numbers if they include the outcomes; None if they have only the sums."""
     return numbers if "table_rejected" in numbers else None
 
 
 def has_tables(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
-    """Whether a run has written the table before."""
+    """Whether the table's three Iceberg tables exist."""
     target = spec.target
     names_of_tables = (target.changes, target.history, target.latest)
     return all(exists(spark, project.catalog.name, name) for name in names_of_tables)
@@ -202,19 +205,21 @@ def read_tables(
     since: int = -1,
     numbers: Mapping[str, int] | None = None,
 ) -> Tables:
-    """The tables as they stand now, or on the branches that will be published, and the changes that they are a fold of.
-    `since`, `numbers`: as `run_checks`."""
+    """The current tables, or those on the branches to be published, and the changes that are folded into them.
+
+    `since`, `numbers`: as in `run_checks`.
+    """
     catalog, target = project.catalog.name, spec.target
     layout = Layout(spec.history.renamed, spec.history.recorded)
     history = read(spark, catalog, target.history, history_ref or MAIN, layout)
     control = read_ledger(spark, project, names.CONTROL)
-    withdrawn = retracted_places(control) if format_of(spec.source.format).resends else None
+    retracted = retracted_places(control) if format_of(spec.source.format).resends else None
     changes = read_changes(spark, catalog, target.changes, new_names(spec))
     folded = marker_on(spark, catalog, target.history, history_ref).get(names.SUMMARY_BATCH)
-    if folded is not None:  # a batch that is held back is none of theirs yet
+    if folded is not None:  # a blocked batch is not folded yet
         changes = changes.where(F.col("batch") <= int(folded))
     return Tables(
-        changes=without_retracted(changes, withdrawn),
+        changes=without_retracted(changes, retracted),
         history=with_unknown(history, column_dates(spark, catalog, target.changes)),
         latest=read(spark, catalog, target.latest, latest_ref or MAIN),
         control=control,
@@ -227,19 +232,21 @@ def read_tables(
 
 
 def is_clean(numbers: Mapping[str, int] | None) -> bool:
-    """Whether a run that looks at what it has taken itself has rejected nothing, of the table or of its source.
+    """Whether a run rejected nothing of the table or of its source, and checks only its own batch.
 
-    What a run took that died before it folded is looked at by the next one, whose numbers do not have its rejects.
+    If an earlier run stopped before the fold, the next run checks that batch, but has no numbers of its rejects.
     """
     if numbers is None or "control_since" not in numbers:
         return False
-    is_its_own = numbers["batches"] <= 1 and numbers["changes"] == numbers["appended"] > 0
-    return is_its_own and not numbers["table_rejected"] and not numbers["rejected"]
+    is_own_batch = numbers["batches"] <= 1 and numbers["changes"] == numbers["appended"] > 0
+    return is_own_batch and not numbers["table_rejected"] and not numbers["rejected"]
 
 
 def finished_rejects(spark: SparkSession, project: ProjectSpec) -> DataFrame | None:
-    """The rejects that wait to be mended, without those whose line was not finished when it was read: the next run
-    reads it again. None without any ledger."""
+    """The open rejects, without lines that were incomplete when they were read: the next run re-reads them.
+
+    None without a ledger of rejects.
+    """
     rejects, inputs = open_rejects(spark, project), read_ledger(spark, project, names.INPUTS)
     if rejects is None or inputs is None:
         return rejects
@@ -250,44 +257,51 @@ def finished_rejects(spark: SparkSession, project: ProjectSpec) -> DataFrame | N
 
 
 def reached_before(spark: SparkSession, catalog: str, name: str, since: int) -> datetime | None:
-    """The greatest commit time that the batches up to `since` brought; None where that was not written down."""
+    """The greatest commit time of the batches up to `since`; None if the snapshot summary does not have it."""
     summary = summary_of_batch(spark, catalog, name, since, names.SUMMARY_MAX_COMMIT) if since > 0 else {}
     if names.SUMMARY_MAX_COMMIT not in summary:
         return None
     return moment_of(int(summary[names.SUMMARY_MAX_COMMIT]))
 
 
-def look(spark: SparkSession, project: ProjectSpec, spec: TableSpec, tables: Tables, since: int) -> list[Looked]:
-    """Look at what the batches after `since` did, and again at the gaps that are open from before.
+def run_passes(
+    spark: SparkSession, project: ProjectSpec, spec: TableSpec, tables: Tables, since: int
+) -> list[CheckPass]:
+    """Check the batches after `since`, and recheck the gaps that are open from before.
 
-    The two ask different rows, and planning is the work of one thread: they are planned side by side.
+    Spark plans each query in one thread, so the two are planned in parallel.
     """
     book, checks = read_gaps(spark, project, spec.table), spec.quality.checks
-    with ThreadPoolExecutor(1, thread_name_prefix="again") as pool:
-        again = pool.submit(recheck, tables, spec, book, since, checks)
-        first = Looked(find(tables, spec, since, checks), since, covered(book, since))
-        return [first, *again.result()]
+    with ThreadPoolExecutor(1, thread_name_prefix="recheck") as pool:
+        rechecked = pool.submit(recheck, tables, spec, book, since, checks)
+        first = CheckPass(find(tables, spec, since, checks), since, covered(book, since))
+        return [first, *rechecked.result()]
 
 
-def record(
-    spark: SparkSession, project: ProjectSpec, spec: TableSpec, tables: Tables, looks: Sequence[Looked], visit: Visit
+def record_gaps(
+    spark: SparkSession,
+    project: ProjectSpec,
+    spec: TableSpec,
+    tables: Tables,
+    passes: Sequence[CheckPass],
+    check_run: CheckRun,
 ) -> Sequence[Gap]:
-    """Write down what the looks open, renew and heal. Gives the table's gaps. No gap, no write."""
-    if not any(one.covers or gaps_of(one, spec, visit) for one in looks):
+    """Write the gaps that the passes opened, renewed and healed. Gives the table's gaps. Without gaps, no write."""
+    if not any(one.covers or gaps_of(one, spec, check_run) for one in passes):
         return ()
-    return update_gaps(spark, project, spec.table, lambda book: dated(updated(book, looks, spec, visit), tables))
+    return update_gaps(spark, project, spec.table, lambda book: dated(updated(book, passes, spec, check_run), tables))
 
 
 def result(
-    spec: TableSpec, visit: Visit, check: str, found: Found, passed: Mapping[str, bool], is_known: bool
+    spec: TableSpec, check_run: CheckRun, check: str, found: Found, passed: Mapping[str, bool], is_known: bool
 ) -> CheckResult:
-    """One check's result as the ledger keeps it. `is_known`: all that it found is acknowledged."""
+    """One check's result as a ledger row. `is_known`: all its findings are acknowledged."""
     status: Status = NOT_AVAILABLE if found.unavailable else PASSED if passed[check] else FAILED
     if status == PASSED and found.observed:
         status = ACKNOWLEDGED if is_known else NOTED
     return CheckResult(
-        run_id=visit.run_id,
-        checked_at=visit.at,
+        run_id=check_run.run_id,
+        checked_at=check_run.at,
         table=spec.table,
         check=check,
         severity=spec.quality.severity[check],
@@ -302,10 +316,10 @@ def result(
 
 
 def message(check: str, found: Found) -> str:
-    """The first finding in words, and how many more there are; of a check that sums up, all of them."""
+    """The message of the first finding, and the number of the others; for a check of SUMMARIES, all messages."""
     if not found.sample:
         return found.note or "nothing found"
     if check in SUMMARIES:
         return "; ".join(one.message for one in found.sample)
     rest = found.observed - 1
-    return found.sample[0].message + (f", and {rest} more" if rest else "")
+    return found.sample[0].message + (f", and {rest:,} more" if rest else "")

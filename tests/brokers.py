@@ -70,6 +70,13 @@ class Broker:
     ports: dict[str, int] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
 
+    format_options: Sequence[str] = ()
+    """Options of the tool that formats the broker's storage."""
+
+    def with_more(self, settings: str) -> str:
+        """The broker's settings, to which a kind of broker adds its own."""
+        return settings
+
     @property
     def bootstrap(self) -> str:
         return f"127.0.0.1:{self.ports['plain']}"
@@ -84,8 +91,9 @@ class Broker:
         if not self.ports:
             self.ports = {name: free_port() for name in ("plain", "sasl", "controller")}
             text = SETTINGS.format(folder=self.folder / "data", words=WORDS, **self.ports)
-            settings.write_text(text, encoding="utf-8")
-            self._java("kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(settings)).wait()
+            settings.write_text(self.with_more(text), encoding="utf-8")
+            command = ["kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(settings)]
+            self._java(*command, *self.format_options).wait()
         self.process = self._java("kafka.Kafka", str(settings))
         until(lambda: is_open(self.ports["plain"]))
         until(lambda: bool(self.admin.list_topics(timeout=5).brokers))

@@ -1,4 +1,4 @@
-"""The command line: parsing and printing only. Commands import what they need when they run, to start quickly."""
+"""The command line: parsing and printing only. Commands import modules when they run, so that they start fast."""
 
 import gc
 import os
@@ -29,21 +29,21 @@ from siltstone.engine.errors import SiltstoneError, SpecError, gist
 from siltstone.engine.storage import storage_error
 
 UNEXPECTED_EXIT_CODE = 1
-GC_THRESHOLD = 100_000  # collecting while some thousand modules load takes a tenth of a short command's time
-DEBUG_HINT = "SILTSTONE_DEBUG=1 shows where it comes from; what Spark says is in spark.log in siltstone's cache folder."
+GC_THRESHOLD = 100_000  # collections while thousands of modules load would take a tenth of a short command's time
+DEBUG_HINT = "set SILTSTONE_DEBUG=1 to see the traceback; Spark's log is spark.log in siltstone's cache folder."
 
 LONGEST_HELP = 1_000
 
 
 def print_version(wanted: bool) -> None:
-    """Print the version and end, where it is wanted."""
+    """Print the version and exit if the option is set."""
     if wanted:
         write_line(f"siltstone {version_of('siltstone')}")
         raise typer.Exit
 
 
 class WholeHelp(TyperGroup):
-    """Lists commands with their whole first sentence, whatever the width: it wraps and is never cut."""
+    """Lists commands with their whole first sentence, which wraps at any width and is never cut."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
@@ -86,9 +86,9 @@ def global_options(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The console script: every error ends here, as one message and an exit code.
+    """The console script. It prints every error as one message and ends with its exit code.
 
-    Raises: SystemExit; with SILTSTONE_DEBUG=1 the error itself.
+    Raises: SystemExit, or the error itself with SILTSTONE_DEBUG=1.
     """
     gc.set_threshold(GC_THRESHOLD)
     standard_output.install()
@@ -113,12 +113,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def violations_of(error: SiltstoneError) -> list[str]:
-    """Everything wrong in the specs, a line each."""
+    """All violations of the specs, one per line."""
     return [str(violation) for violation in error.violations] if isinstance(error, SpecError) else []
 
 
 def debugging() -> bool:
-    """Whether the operator asked for tracebacks."""
+    """Whether the user has requested tracebacks."""
     return os.environ.get("SILTSTONE_DEBUG", "") not in ("", "0")
 
 

@@ -1,4 +1,4 @@
-"""The results of checks for a person, and the page that shows them all: of every command that checks."""
+"""Prints the results of checks, and writes the report's page, for every command that runs checks."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ SILENT = ("passed", "not available")
 
 
 def print_page(project: "ProjectSpec", checked: bool) -> None:
-    """Write the report's page where checks ran, and say where it is."""
+    """Write the report's page if checks ran, and print its path."""
     from siltstone.quality.report.write_report import report_after
 
     page = report_after(project, checked)
@@ -24,25 +24,29 @@ def print_page(project: "ProjectSpec", checked: bool) -> None:
 
 
 def print_checked(report: "RunReport") -> None:
-    """What the checks of a run found, and how many said what."""
+    """Print what the checks of a run found, and the number of checks by status."""
     from rich.text import Text
+
+    from siltstone.quality.results import shown_status
 
     results = [(found.table, result) for found in report.tables for result in found.checks or ()]
     found = [pair for pair in results if pair[1].status not in SILENT]
     if found:
         print_checks(found)
-    counts = Counter(result.status for _, result in results)
-    checked = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "none"
+    counts = Counter(shown_status(result.severity, result.status) for _, result in results)
+    checked = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "not run"
     line = f"run {report.run_id}: {counted(len(report.tables), 'table')} in {report.seconds:.1f} s, checks: {checked}"
     console().print(Text(line), soft_wrap=True)
 
 
 def print_checks(results: "Iterable[tuple[str, CheckReport | CheckResult]]") -> None:
-    """The results of checks, and what to do about those that failed."""
+    """Print the results of checks, and the hints of failed ones."""
     from rich.text import Text
 
-    found = list(results)
-    cells = ((table, r.check, r.severity, r.status, f"{r.observed:,}", r.message) for table, r in found)
+    from siltstone.quality.results import FAILED, shown_status
+
+    found = [(table, r, shown_status(r.severity, r.status)) for table, r in results]
+    cells = ((table, r.check, r.severity, status, f"{r.observed:,}", r.message) for table, r, status in found)
     print_grid(("table", "check", "severity", "status", "found", "message"), cells)
-    for hint in dict.fromkeys(f"{r.check}: {r.hint}" for _, r in found if r.status == "failed" and r.hint):
+    for hint in dict.fromkeys(f"{r.check}: {r.hint}" for _, r, status in found if status == FAILED and r.hint):
         console().print(Text(hint), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""drop: remove a table with all that siltstone keeps of it."""
+"""drop: remove a table and everything that siltstone stores for it."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +12,7 @@ from siltstone.engine.errors import SpecError
 
 if TYPE_CHECKING:
     from siltstone.engine.report import DropReport
-    from siltstone.engine.run.drop import Unwanted
+    from siltstone.engine.run.drop import TableToDrop
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -22,44 +22,46 @@ def add_commands(app: typer.Typer) -> None:
 
 def drop(
     table: TableArgument,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove the table without confirmation.")] = False,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
-    """Remove a table for good: latest, history, changes, and its rows in the ledgers."""
+    """Remove a table permanently: latest, history, changes, and its rows in the ledgers."""
     from siltstone.engine.run.drop import table_to_drop
 
     found_project = open_project(project)
-    unwanted = table_to_drop(table, found_project)
+    to_drop = table_to_drop(table, found_project)
     if not yes:
-        confirm(unwanted)
+        confirm(to_drop)
     refuse_busy(found_project, wait)
     with started_spark(found_project) as (spark, progress):
         from siltstone.engine.run import drop as run_drop
 
-        report = run_drop(found_project, unwanted, spark, progress, wait)
+        report = run_drop(found_project, to_drop, spark, progress, wait)
     if json:
         print_json(report.to_dict())
     else:
         print_dropped(report)
 
 
-def confirm(unwanted: "Unwanted") -> None:
-    """Ask at the terminal.
+def confirm(to_drop: "TableToDrop") -> None:
+    """Ask for a confirmation at the terminal.
 
     Raises: SpecError: there is no terminal, or the answer is no.
     """
-    note(f"This removes {', '.join(unwanted.tables)} with all files, and the rows of {unwanted.table} in the ledgers.")
+    note(f"This removes {', '.join(to_drop.tables)} with all files, and the rows of {to_drop.table} in the ledgers.")
     if not sys.stdin.isatty():
-        raise SpecError(f"Cannot drop {unwanted.table}: no terminal to confirm it at.", "--yes confirms it")
-    if not typer.confirm(f"Drop {unwanted.table}?", err=True):
-        raise SpecError(f"{unwanted.table} was not dropped: it was not confirmed. Nothing was removed.")
+        raise SpecError(
+            f"Cannot drop {to_drop.table}: there is no terminal for the confirmation.", "confirm with --yes"
+        )
+    if not typer.confirm(f"Drop {to_drop.table}?", err=True):
+        raise SpecError(f"{to_drop.table} was not dropped: it was not confirmed. Nothing was removed.")
 
 
 def print_dropped(report: "DropReport") -> None:
-    """What is gone, and what stays."""
+    """Print what was removed, and what remains."""
     rows = ", ".join(f"{number:,} in {ledger}" for ledger, number in report.rows.items()) or "none"
-    write_line(f"dropped {report.table}: {', '.join(report.tables) or 'no table was left'}; rows of ledgers: {rows}")
+    write_line(f"dropped {report.table}: {', '.join(report.tables) or 'no table existed'}; rows of ledgers: {rows}")
     for text in report.kept:
-        write_line(f"  stays: {text}")
+        write_line(f"  kept: {text}")

@@ -1,4 +1,4 @@
-"""plan, explain, verify and rebuild: what a fold would do, did, should have done, and the same again."""
+"""plan, explain, verify and rebuild: preview a fold, explain it, verify it, and repeat it for whole tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from siltstone.engine.report import ExplainedChange, Explanation, RunReport, TablePlan, Verification
     from siltstone.engine.spec.model import ProjectSpec, TableSpec
 
-KeyOption = Annotated[list[str] | None, typer.Option(help="column=value; once for each key column.")]
+KeyOption = Annotated[
+    list[str] | None, typer.Option(help="The value of a key column, as COLUMN=VALUE; one option per key column.")
+]
 OUTCOMES = ("opened", "updated", "absorbed", "superseded", "redelivered", "healed")
 VERSIONS = ("opened", "closed", "updated", "spliced", "withdrawn", "removed")
 
@@ -50,14 +52,17 @@ def add_commands(app: typer.Typer) -> None:
 def plan(
     specs: SpecArguments = None,
     until: Annotated[
-        str | None, typer.Option(help="Without files modified (of a table: committed) after this time (UTC).")
+        str | None,
+        typer.Option(help="Leave out files modified, records, and commits to a source table, after this time (UTC)."),
     ] = None,
-    sql: Annotated[bool, typer.Option("--sql", help="Print the statements that would write the tables.")] = False,
+    sql: Annotated[
+        bool, typer.Option("--sql", help="Also print the SQL statements that would write the tables.")
+    ] = False,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
-    """Say what catch-up would do now, and write nothing."""
+    """Show what catch-up would do now, and write nothing."""
     bound = parse_time(until) if until else None
     with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
         from siltstone.engine.run import plan as run_plan
@@ -75,7 +80,7 @@ def plan(
 def explain(
     table: TableArgument, key: KeyOption = None, json: JsonOption = False, project: ProjectOption = None
 ) -> None:
-    """Tell which event made each version of a key, and what was not applied and why."""
+    """Show which event made each version of a key, and why other events made none."""
     keys, found_project = parse_keys(key or ()), open_project(project)
     spec = _spec_of(table, keys, found_project)
     with started_spark(found_project) as (spark, progress):
@@ -90,7 +95,7 @@ def explain(
 
 
 def _spec_of(table: str, keys: Mapping[str, str | None], project: "ProjectSpec") -> "TableSpec":
-    """The spec of the table to explain; what it tells of the key is asked for before Spark starts."""
+    """The spec of the table to explain. The key is checked here, before Spark starts."""
     from siltstone.engine.reader import find_spec
     from siltstone.engine.spec import load_specs
 
@@ -98,11 +103,11 @@ def _spec_of(table: str, keys: Mapping[str, str | None], project: "ProjectSpec")
     spec = find_spec(table, specs)
     if spec is None:
         raise SpecError(
-            f"Cannot explain {table}: no spec is of this name.",
-            hint=f"There are: {', '.join(found.target.latest for found in specs)}.",
+            f"Cannot explain {table}: no spec has this name.",
+            hint=f"The specs are of: {', '.join(found.target.latest for found in specs)}.",
         )
     if spec.keys is None and not keys:
-        raise SpecError(f"Cannot explain {spec.table}: no key is named.", "name every key column: --key COLUMN=VALUE")
+        raise SpecError(f"Cannot explain {spec.table}: no key is given.", "give every key column: --key COLUMN=VALUE")
     if spec.keys:
         from siltstone.engine.fold.key_ranges import Part
 
@@ -112,14 +117,19 @@ def _spec_of(table: str, keys: Mapping[str, str | None], project: "ProjectSpec")
 
 def verify(
     specs: SpecArguments = None,
-    sample: Annotated[int, typer.Option(min=1, help="How many keys of each table.")] = 100,
-    everything: Annotated[bool, typer.Option("--all", help="All keys.")] = False,
-    seed: Annotated[int | None, typer.Option(help="The seed of a run before: the same keys, shuffled alike.")] = None,
+    sample: Annotated[int, typer.Option(min=1, help="The number of keys to verify in each table.")] = 100,
+    everything: Annotated[bool, typer.Option("--all", help="Verify all keys.")] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="The seed of an earlier verify: use the same keys in the same shuffled order.")
+    ] = None,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
-    """Fold a sample of keys again, shuffled, doubled and split, and compare with the tables."""
+    """Recompute a sample of keys from their changes, and compare the result with the tables.
+
+    The changes of each key are shuffled, duplicated and split into batches. The result must be the same.
+    """
     with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
         from siltstone.engine.run import verify as run_verify
 
@@ -133,34 +143,40 @@ def verify(
 
 def rebuild(
     specs: SpecArguments = None,
-    key: KeyOption = None,
+    key: Annotated[
+        list[str] | None, typer.Option(help="Rebuild only keys with this value of a key column, as COLUMN=VALUE.")
+    ] = None,
     span: Annotated[
-        list[str] | None, typer.Option("--range", help="column=from..to of a key column; either end may be left out.")
+        list[str] | None,
+        typer.Option(
+            "--range",
+            help="Rebuild only keys in this range of a key column, as COLUMN=FROM..TO; either end can be left out.",
+        ),
     ] = None,
     reread: Annotated[
         bool,
-        typer.Option("--reread", help="Read the inputs again first: the way to other settings of decoding."),
+        typer.Option("--reread", help="Read and decode all inputs a second time first, with the current spec."),
     ] = False,
     accept_changes: Annotated[
         bool,
-        typer.Option("--accept-changes", help="Take what another program made of the changes for what happened."),
+        typer.Option("--accept-changes", help="Accept the rows of changes that another program has modified."),
     ] = False,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
-    """Fold the tables again from their changes, aside, replace them in one commit each, and check them.
+    """Recompute history and latest from changes, replace each table in one commit, and check them.
 
-    With --reread the changes are decoded anew first, from the files that were taken; these have to be there still.
-    What another program wrote to history and latest is replaced, and named.
+    Readers see the old tables until the commit. With --reread, the changes are first decoded a second time from the
+    inputs, which must still exist. Rows that another program wrote to history and latest are replaced, and listed.
     """
     keys, ranges = parse_keys(key or ()), parse_ranges(span or ())
     if reread and (keys or ranges):
-        raise SpecError("Cannot read the inputs again for a part of the keys.", "leave out --key and --range")
+        raise SpecError("Cannot re-read the inputs for some keys only.", "leave out --key and --range")
     if accept_changes and (keys or ranges):
-        raise SpecError("Cannot accept the changes for a part of the keys.", "leave out --key and --range")
+        raise SpecError("Cannot accept the changes for some keys only.", "leave out --key and --range")
     if reread and accept_changes:
-        raise SpecError("Cannot both read the inputs again and accept the changes that there are.", "choose one")
+        raise SpecError("Cannot both re-read the inputs and accept the changes as they are.", "choose one")
     with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
         from siltstone.engine.fold.key_ranges import Part
         from siltstone.engine.run import rebuild as run_rebuild
@@ -188,7 +204,7 @@ def end_with(exit_codes: Iterable[int]) -> None:
 
 
 def print_plans(plans: "list[TablePlan]") -> None:
-    """What each table's changes would become, then what would become of its versions."""
+    """Print the outcomes of each table's changes, then the effect on its versions."""
     columns = ("table", "status", "batch", "files", "changes", "in order", "late", "too late", "rejected", *OUTCOMES)
     lines = []
     for found in plans:
@@ -210,10 +226,10 @@ def print_plans(plans: "list[TablePlan]") -> None:
 
 
 def print_explanation(found: "Explanation") -> None:
-    """The versions with what made them, then every change with its outcome."""
+    """Print the versions with the event that made each, then every change with its outcome."""
     key = ", ".join(f"{name}={'null' if value is None else value}" for name, value in found.key.items())
     if not found.changes and not found.versions_in_table:
-        write_line(f"no change of {key} was ever taken")
+        write_line(f"siltstone has taken no change of {key}")
         return
     folder = shared_folder([change.place for change in found.changes])
     versions = [
@@ -232,12 +248,14 @@ def print_explanation(found: "Explanation") -> None:
     title = "changes, in the order of the source" + (f"; events in {folder}" if folder else "")
     print_grid(columns, cells, title, whole=("outcome", "version", "op", "event", "batch"))
     if not all(v.in_table for v in found.versions) or len(found.versions) != found.versions_in_table:
-        there = found.versions_in_table
-        write_line(f"The table holds {there} versions of the key, and not these: `siltstone rebuild` mends it.")
+        present = found.versions_in_table
+        write_line(
+            f"The table has {present} versions of the key that differ from those above: run `siltstone rebuild`."
+        )
 
 
 def change_cells(change: "ExplainedChange", folder: str) -> tuple[str, ...]:
-    """One change as a line of the table; its place as it lies in the folder."""
+    """One change as a line of the printed table, with its place relative to the folder."""
     outcome = f"{change.outcome} (late)" if change.late else change.outcome
     committed, position = change.commit_ts or NULL, change.shown_position or NULL
     place = change.place.removeprefix(folder)
@@ -245,14 +263,14 @@ def change_cells(change: "ExplainedChange", folder: str) -> tuple[str, ...]:
 
 
 def shared_folder(places: Sequence[str]) -> str:
-    """The folder that all places lie in, with its slash; empty where there is none."""
+    """The folder that contains all places, with its slash; empty if there is none."""
     first, last = min(places, default=""), max(places, default="")
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
     return first[: first.rfind("/", 0, same) + 1]
 
 
 def print_verifications(found: "list[Verification]") -> None:
-    """What was folded again and whether it is equal; the first difference of each table that is not."""
+    """Print what was recomputed and whether it is equal, and the first difference of each table."""
     columns = ("table", "status", "keys", "changes", "delivered", "batches", "versions", "differing rows", "seconds")
     lines = []
     for v in found:
@@ -264,19 +282,19 @@ def print_verifications(found: "list[Verification]") -> None:
             first = v.difference
             place = first.shown_version or "no position"
             write_line(f"{first.table}: {first.key} at {place} differs in {', '.join(first.columns)}")
-            write_line(f"  stands: {first.stands or 'no row'}")
-            write_line(f"  should: {first.should or 'no row'}")
+            write_line(f"  in the table: {first.stands or 'no row'}")
+            write_line(f"  expected: {first.should or 'no row'}")
         if not v.latest_compared:
-            write_line(f"{v.table}: latest has not followed history yet and was not compared; catch-up lets it follow")
+            write_line(f"{v.table}: latest is older than history and was not compared; run `siltstone catch-up`")
     print_errors((v.table, v.error) for v in found)
     for seed in {v.seed for v in found}:
-        write_line(f"again with --seed {seed}")
+        write_line(f"repeat with --seed {seed}")
     if any(v.difference is not None for v in found):
-        write_line("The table was written by others, or siltstone is at fault: run `siltstone rebuild`, and report it.")
+        write_line("Another program changed the table, or siltstone has a bug: run `siltstone rebuild`, and report it.")
 
 
 def print_rebuild(report: "RunReport") -> None:
-    """What was folded again, and how many versions stand now."""
+    """Print what was recomputed, and the number of versions before and after."""
     columns = ("table", "status", "batch", "changes", "versions before", "versions written", "seconds")
     lines = []
     for found in report.tables:
@@ -289,14 +307,14 @@ def print_rebuild(report: "RunReport") -> None:
 
 
 def print_notes(report: "RunReport") -> None:
-    """What other programs had written to the tables, and what the run did about it."""
+    """Print what other programs had written to the tables, and what the run did with it."""
     for found in report.tables:
         for text in found.notes:
             write_line(f"{found.table}: {text}")
 
 
 def print_errors(errors: "Iterable[tuple[str, str | None]]") -> None:
-    """What went wrong with a table, a line each."""
+    """Print the errors of tables, one per line."""
     from rich.text import Text
 
     for table, error in errors:

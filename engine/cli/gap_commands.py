@@ -1,4 +1,4 @@
-"""gaps: what is missing or contradicts itself, open, healed or acknowledged; without a JVM."""
+"""gaps list and gaps ack: missing or contradictory changes, without a JVM."""
 
 import getpass
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from siltstone.engine.schema.gap_record import Gap
     from siltstone.engine.spec.model import ProjectSpec
 
-gaps = typer.Typer(help="Ordering gaps: open, healed, acknowledged.", no_args_is_help=True, rich_markup_mode=None)
+gaps = typer.Typer(help="List and acknowledge ordering gaps.", no_args_is_help=True, rich_markup_mode=None)
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -28,11 +28,11 @@ def add_commands(app: typer.Typer) -> None:
 
 @gaps.command("list")
 def list_gaps(
-    everything: Annotated[bool, typer.Option("--all", help="Those that are healed or acknowledged, too.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also list healed and acknowledged gaps.")] = False,
     json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
-    """The gaps that are open, the oldest first."""
+    """List the open gaps, the oldest first."""
     from siltstone.engine.reader import open_catalog
     from siltstone.engine.reader.gap_reader import gaps_of
     from siltstone.engine.reader.position_reader import notations_of, shown_span
@@ -52,25 +52,25 @@ def list_gaps(
 
 
 def _why_no_gaps(catalog: "Reader", project: "ProjectSpec") -> str:
-    """Why the table of gaps is empty. Without a check nothing is known about gaps."""
+    """Why the table of gaps is empty: no check found one, or none has run."""
     is_checked = catalog.table_exists(f"{project.namespace}.{CHECKS}")
     return "no check has found a gap" if is_checked else "no check has run yet: run `siltstone catch-up` or `check`"
 
 
 @gaps.command()
 def ack(
-    gap_id: Annotated[str, typer.Argument(metavar="ID", help="A gap's id, or the beginning of one.")],
-    reason: Annotated[str, typer.Option(help="Why it may stay as it is: the report shows it.")],
+    gap_id: Annotated[str, typer.Argument(metavar="ID", help="The id of a gap, or the beginning of one.")],
+    reason: Annotated[str, typer.Option(help="Why the gap can stay. The report shows this text.")],
     json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
-    """Acknowledge a gap: it fails no run any more, and stays in the report."""
+    """Acknowledge a gap: it no longer fails a run, and stays in the report."""
     from siltstone.engine.reader import open_catalog
     from siltstone.engine.reader.gap_reader import acknowledge
     from siltstone.engine.reader.position_reader import notations_of, shown_span
 
     if not reason.strip():
-        raise typer.BadParameter("an empty reason explains nothing", param_hint="--reason")
+        raise typer.BadParameter("the reason is empty", param_hint="--reason")
     found_project = open_project(project)
     known = acknowledge(found_project, gap_id, reason.strip(), getpass.getuser(), datetime.now(UTC))
     if json:
@@ -81,9 +81,9 @@ def ack(
 
 
 def print_gaps(found: "Sequence[Gap]", notations: "Mapping[str, Notation]") -> None:
-    """A gap a paragraph, because its place in the log is long; what to do about the open ones at the end.
+    """Print each gap as a paragraph, because its place in the log is long, and the hints of open gaps at the end.
 
-    `notations`: how positions are shown, by table.
+    `notations`: the notation of positions, by table.
     """
     from rich.text import Text
 
@@ -94,14 +94,14 @@ def print_gaps(found: "Sequence[Gap]", notations: "Mapping[str, Notation]") -> N
         style = STYLES["noted" if informs else gap.status]
         head = Text.assemble((gap.gap_id, "bold"), "  ", (gap.status, style), f"  {gap.table}  {what}")
         out.print(head, soft_wrap=True)
-        for name, value in told_of(gap, notations[gap.table]):
+        for name, value in gap_details(gap, notations[gap.table]):
             out.print(Text(f"  {name:<12} {value}"), soft_wrap=True)
     for hint in dict.fromkeys(f"{gap.check}: {gap.hint}" for gap in found if gap.status == "open" and gap.hint):
         out.print(Text(hint), soft_wrap=True)
 
 
-def told_of(gap: "Gap", notation: "Notation") -> Iterator[tuple[str, str]]:
-    """What there is to know of a gap, a line each."""
+def gap_details(gap: "Gap", notation: "Notation") -> Iterator[tuple[str, str]]:
+    """The known facts about a gap, as names and values."""
     from siltstone.engine.reader.position_reader import shown_span
 
     yield "found", gap.message
@@ -121,5 +121,5 @@ def told_of(gap: "Gap", notation: "Notation") -> Iterator[tuple[str, str]]:
 
 
 def moment(at: datetime) -> str:
-    """A moment with its seconds, UTC."""
+    """A time in UTC, with seconds."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"

@@ -1,4 +1,4 @@
-"""maintain: keep the tables small."""
+"""maintain: compact tables, expire snapshots, remove old files and rows."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,16 +19,23 @@ def add_commands(app: typer.Typer) -> None:
 
 def maintain(
     specs: SpecArguments = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would be done, and do nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Report what maintenance would do, and do nothing.")
+    ] = False,
     retain: Annotated[
-        str | None, typer.Option(help="How long snapshots stay readable (3d, 12h), instead of the project's setting.")
+        str | None,
+        typer.Option(
+            help="How long snapshots stay readable, such as 3d or 12h. Default: the project's maintenance.retain."
+        ),
     ] = None,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
-    """Compact the tables, expire old snapshots, remove orphan files and trim the ledgers. Of `changes` go those that
-    are older than retain_changes says. No row of latest and history changes."""
+    """Compact the tables, expire old snapshots, remove orphan files and trim the ledgers.
+
+    If a spec sets retain_changes, older rows of changes are removed. No row of latest or history changes.
+    """
     span = None if retain is None else parse_span(retain)
     with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
         from siltstone.engine.run import maintain as run_maintain
@@ -43,7 +50,7 @@ def maintain(
 
 
 def print_maintained(report: "MaintenanceReport") -> None:
-    """Each table before and after, and what was done."""
+    """Print each table before and after, and what was done."""
     from rich.text import Text
 
     sizes = ("files", "deletes", "manifests", "snapshots", "size", "scan")

@@ -1,4 +1,4 @@
-"""Printing for people and for programs: results on standard output, all else on standard error."""
+"""Printing, as text or as JSON: results go to standard output, everything else to standard error."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PIPED_WIDTH = 160
-"""How wide a result may be in a pipe before its rows are printed one below the other."""
+"""The greatest width of rows in a pipe. Wider rows are printed with one column per line."""
 WHOLE_WIDTH = 100_000  # a table in a pipe is never cut
 MAX_CELL_WIDTH = 48
 LEAST_WORD_WIDTH = 16
@@ -39,7 +39,7 @@ STYLES = {
 
 
 def console(*, error: bool = False, piped_width: int = PIPED_WIDTH) -> "Console":
-    """A console for standard output or standard error; `piped_width`: how wide a pipe is, in characters."""
+    """A console for standard output or standard error. `piped_width`: the width of a pipe, in characters."""
     from rich.console import Console
 
     stream = sys.stderr if error else sys.stdout
@@ -48,7 +48,7 @@ def console(*, error: bool = False, piped_width: int = PIPED_WIDTH) -> "Console"
 
 
 def shown_path(path: str) -> str:
-    """A path for a person: relative to the working directory where it is below that, else as it is."""
+    """A path to print: relative to the working directory if it is below it, else unchanged."""
     here = f"{Path.cwd()}/"
     return path.removeprefix(here) if path != here else path
 
@@ -66,7 +66,7 @@ def plural(noun: str) -> str:
 
 
 def print_error(message: str, hint: str | None = None, details: Iterable[str] = ()) -> None:
-    """One clear message in red, the places it speaks of, and what to do."""
+    """Print a message in red, its details, and a hint."""
     from rich.text import Text
 
     out = console(error=True)
@@ -78,24 +78,24 @@ def print_error(message: str, hint: str | None = None, details: Iterable[str] = 
 
 
 def note(message: str) -> None:
-    """A remark on standard error, so that standard output has the result only."""
+    """Print a remark to standard error, so that standard output has the result only."""
     from rich.text import Text
 
     console(error=True).print(Text(message, style="dim"), soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
-    """A result for a program; times as ISO 8601."""
+    """Print a result as JSON, with times in ISO 8601."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=_as_json) + "\n")
 
 
 def write_line(line: str) -> None:
-    """One line on standard output, as it is."""
+    """Print one line to standard output, unchanged."""
     sys.stdout.write(line + "\n")
 
 
 def print_rows(names: Sequence[str], rows: Iterable[Mapping[str, Any]], title: str | None = None) -> None:
-    """Rows as a table, or one below the other where they are too wide for the terminal."""
+    """Print rows as a table, or with one column per line if they are too wide for the terminal."""
     cells = [[_cell(row[name]) for name in names] for row in rows]
     widths = [max([len(name), *(len(line[i]) for line in cells)]) + 3 for i, name in enumerate(names)]
     out = console()
@@ -108,15 +108,17 @@ def print_rows(names: Sequence[str], rows: Iterable[Mapping[str, Any]], title: s
 def print_grid(
     names: Sequence[str], cells: Iterable[Sequence[str]], title: str | None = None, whole: Collection[str] = ()
 ) -> None:
-    """A plain table on standard output (`grid`); in a pipe every cell is on one line, as it is."""
+    """Print a plain table (`grid`) to standard output. In a pipe, every cell is on one line and is never cut."""
     console(piped_width=WHOLE_WIDTH).print(grid(names, cells, title, whole))
 
 
 def grid(
     names: Sequence[str], cells: Iterable[Sequence[str]], title: str | None = None, whole: Collection[str] = ()
 ) -> "Table":
-    """A plain table: numbers and text as they are, nulls as a dot. Cells wrap between words. A word that is too long
-    for the terminal is cut in its middle, except in the columns of `whole`."""
+    """A plain table. Nulls are a dot, and cells wrap between words.
+
+    A word that is too long for the terminal is cut in its middle, except in the columns of `whole`.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -140,7 +142,7 @@ def grid(
 
 
 def _word_limit(names: Sequence[str], lines: Sequence[Sequence[str]]) -> int:
-    """How long a word may be so that the longest words of all columns fit next to each other."""
+    """The greatest length of a word with which the longest words of all columns fit into one line."""
     words = [
         max([len(name), *(len(word) for line in lines for word in line[i].split())]) for i, name in enumerate(names)
     ]
@@ -156,7 +158,7 @@ def _cut_words(cell: str, limit: int) -> str:
 
 
 def cut_middle(word: str, width: int) -> str:
-    """A word that keeps its beginning and its end: `inventory.cust…mers_history`."""
+    """Cut a word in its middle: `inventory.cust…mers_history`."""
     if len(word) <= width:
         return word
     head = (width - 1) // 2
@@ -164,15 +166,17 @@ def cut_middle(word: str, width: int) -> str:
 
 
 def number(value: int | None) -> str:
-    """A count as people read it."""
+    """A count with separators, or a dot for None."""
     return NULL if value is None else f"{value:,}"
 
 
 def with_changed(
     rows: Iterable[Mapping[str, Any]], key: Sequence[str], columns: Sequence[str], after: str
 ) -> list[dict[str, Any]]:
-    """Versions in their order, each with the columns in which it differs from the version of its key before it, as
-    `_changed`, next to the column `after`; null at a key's first version."""
+    """Add the column `_changed` to versions: the columns in which a version differs from its key's previous version.
+
+    `rows` are in their order. `_changed` follows the column `after`, and is null in the first version of a key.
+    """
     before: dict[tuple[str, ...], Mapping[str, Any]] = {}
     found = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""rejects list, show, replay and dismiss: what could not be taken, the records themselves, what becomes of them."""
+"""rejects list, show, replay and dismiss: records that siltstone could not decode."""
 
 import getpass
 from dataclasses import asdict, replace
@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 20
 RECORD_SHOWN = 2_000
-EveryOption = Annotated[bool, typer.Option("--all", help="Those that were replayed, taken again or dismissed, too.")]
+EveryOption = Annotated[
+    bool, typer.Option("--all", help="Include rejects that no longer wait: replayed, re-read or dismissed.")
+]
 TableOption = Annotated[
-    str | None, typer.Argument(help="The source's table, as the list names it; all of them when none is named.")
+    str | None,
+    typer.Argument(help="The name of the table at its source, as `rejects list` prints it. Default: all tables."),
 ]
 
-commands = typer.Typer(help="Records that could not be taken: list, show, replay, dismiss.", no_args_is_help=True)
+commands = typer.Typer(help="List, show, replay and dismiss records that could not be decoded.", no_args_is_help=True)
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -40,7 +43,7 @@ def add_commands(app: typer.Typer) -> None:
 def list_rejects(
     table: TableOption = None, everything: EveryOption = False, json: JsonOption = False, project: ProjectOption = None
 ) -> None:
-    """Count what waits to be mended, by table and reason."""
+    """Count the waiting rejects by table and reason."""
     from siltstone.engine.reader.reject_reader import grouped
 
     groups = grouped(_found(table, project, everything, records=False))
@@ -58,23 +61,26 @@ def list_rejects(
 
 def show_rejects(
     table: TableOption = None,
-    reason: Annotated[str | None, typer.Option(help="Only reasons that contain this text.")] = None,
-    limit: Annotated[int, typer.Option(min=0, help="At most so many records; 0 for all.")] = DEFAULT_LIMIT,
+    reason: Annotated[str | None, typer.Option(help="Only rejects whose reason contains this text.")] = None,
+    limit: Annotated[
+        int, typer.Option(min=0, help="The greatest number of records to print; 0 prints all.")
+    ] = DEFAULT_LIMIT,
     everything: EveryOption = False,
     json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
-    """Print rejected records as they came, with their files, lines and reasons."""
+    """Print rejected records unchanged, with their files, lines and reasons."""
     found = [each for each in _found(table, project, everything, records=True) if (reason or "") in each.reason]
     shown = found[:limit] if limit else found
     if json:
-        print_json([_told(each) for each in shown])
+        print_json([_values(each) for each in shown])
     for each in () if json else shown:
         write_line(
             f"{shown_path(each.file)}:{each.line}  {each.table or '(unknown table)'}  {each.status}: {each.reason}"
         )
-        if (said := each.dismissal) is not None:
-            write_line(f"    dismissed at {said.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} by {said.by}: {said.reason}")
+        if (dismissal := each.dismissal) is not None:
+            at = f"{dismissal.at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+            write_line(f"    dismissed at {at} by {dismissal.by}: {dismissal.reason}")
         write_line(f"    {_record(each)}")
     if len(found) > len(shown):
         note(f"the first {len(shown):,} of {counted(len(found), 'record')}; --limit 0 shows all")
@@ -85,7 +91,11 @@ def show_rejects(
 def replay_rejects(
     specs: SpecArguments = None, wait: WaitOption = 0.0, json: JsonOption = False, project: ProjectOption = None
 ) -> None:
-    """Take the rejects again, after the spec or siltstone was mended: with their original coordinates, once."""
+    """Decode the waiting rejects a second time, after the spec or siltstone was fixed.
+
+    The changes keep their original coordinates, so the tables become the same as if the records had never been
+    rejected. Each reject is taken once.
+    """
     from siltstone.engine.cli.run_commands import print_report
 
     with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
@@ -99,46 +109,45 @@ def replay_rejects(
         print_report(report)
         for source in report.sources:
             for file, count in source.out_of_reach.items():
-                write_line(
-                    f"{counted(count, 'reject')} of {shown_path(file)} stay: their records were not kept, and the file is gone or has changed."
-                )
+                kept = f"{counted(count, 'reject')} of {shown_path(file)} cannot be replayed"
+                write_line(f"{kept}: siltstone did not store the records, and the file is missing or has changed.")
     print_page(found_project, report.is_checked)
     if report.exit_code:
         raise typer.Exit(report.exit_code)
 
 
 def dismiss_rejects(
-    reason: Annotated[str, typer.Option(help="Why nothing is to become of them: `show --all` tells it.")],
+    reason: Annotated[str, typer.Option(help="Why the rejects need no replay. `rejects show --all` prints this text.")],
     places: Annotated[
         list[str] | None,
-        typer.Argument(help="FILE or FILE:LINE, as list and show print them; an end of it is enough."),
+        typer.Argument(help="FILE or FILE:LINE, as `rejects show` prints them. The end of a path is enough."),
     ] = None,
     table: Annotated[str | None, typer.Option(help="Only rejects of this table.")] = None,
-    matching: Annotated[str, typer.Option(help="Only those whose reason contains this text.")] = "",
+    matching: Annotated[str, typer.Option(help="Only rejects whose reason contains this text.")] = "",
     json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
-    """Dismiss rejects that were mended otherwise: they wait no more, no replay takes them, no check counts them."""
+    """Dismiss rejects that need no replay: no replay takes them, and no check counts them."""
     from siltstone.engine.reader.dismissals import Choice, Dismissal, dismiss
     from siltstone.engine.reader.reject_reader import DISMISSED
 
     if not reason.strip():
-        raise typer.BadParameter("an empty reason explains nothing", param_hint="--reason")
+        raise typer.BadParameter("the reason is empty", param_hint="--reason")
     if not (places or table or matching):
-        raise typer.BadParameter("say which: FILE or FILE:LINE, --table, --matching")
+        raise typer.BadParameter("choose rejects by FILE or FILE:LINE, --table or --matching")
     found_project = open_project(project)
     chosen = Choice(places or (), matching=matching).of(_found(table, project, everything=False, records=False))
-    said = Dismissal(getpass.getuser(), reason.strip(), datetime.now(UTC))
-    dismiss(found_project, chosen, said)
+    dismissal = Dismissal(getpass.getuser(), reason.strip(), datetime.now(UTC))
+    dismiss(found_project, chosen, dismissal)
     if json:
-        print_json([_told(replace(each, status=DISMISSED, dismissal=said)) for each in chosen])
+        print_json([_values(replace(each, status=DISMISSED, dismissal=dismissal)) for each in chosen])
     else:
         many = "1 reject is" if len(chosen) == 1 else f"{len(chosen)} rejects are"
-        write_line(f"{many} dismissed by {said.by}")
+        write_line(f"{many} dismissed by {dismissal.by}")
 
 
-def _told(reject: "Reject") -> dict[str, object]:
-    """A reject for a program."""
+def _values(reject: "Reject") -> dict[str, object]:
+    """A reject as values for JSON."""
     return {name: value for name, value in asdict(reject).items() if name != "place"}
 
 
@@ -155,9 +164,7 @@ def _found(table: str | None, project: "Path | None", everything: bool, records:
         known = {each.table for each in found}
         if not named and table not in known:
             listed = ", ".join(sorted(name for name in known if name)) or "no table"
-            raise SpecError(
-                f"Cannot find rejects of {table}: no spec is of this name.", f"there are rejects of {listed}"
-            )
+            raise SpecError(f"Cannot find rejects of {table}: no spec has this name.", f"there are rejects of {listed}")
         found = [each for each in found if each.table in (table, *named)]
     kept = [each for each in found if everything or each.status == WAITING]
     return [replace(each, file=each.file.removeprefix("file:")) for each in kept]
@@ -165,6 +172,6 @@ def _found(table: str | None, project: "Path | None", everything: bool, records:
 
 def _record(reject: "Reject") -> str:
     if reject.record is None:
-        return "(kept back: it holds masked columns, or none can tell; it stands in the file)"
+        return "(not stored, because it contains or may contain masked columns; see the file)"
     cut = len(reject.record) - RECORD_SHOWN
     return reject.record if cut <= 0 else f"{reject.record[:RECORD_SHOWN]} ... ({cut} more characters; --json has all)"

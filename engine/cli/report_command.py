@@ -1,4 +1,4 @@
-"""report: can last night's data be trusted; one page, JSON or Markdown, without a JVM."""
+"""report: whether the data can be trusted, as a page, JSON or Markdown, without a JVM."""
 
 import webbrowser
 from pathlib import Path
@@ -17,18 +17,23 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def report(
-    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open the report's page in a browser.")] = False,
     json: JsonOption = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a summary for a chat or a CI log.")] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print a summary in Markdown, for a chat or a CI log.")
+    ] = False,
     output: Annotated[
         str | None,
         typer.Option(
-            "-o", "--output", callback=parse_address, help="A folder or a URI that the pages are copied to, too."
+            "-o",
+            "--output",
+            callback=parse_address,
+            help="A folder or a URI to copy the pages to. Default: `report` in the project file.",
         ),
     ] = None,
     project: ProjectOption = None,
 ) -> None:
-    """Write the data-quality report: which tables can be trusted, and what to do about the others."""
+    """Write the data quality report: which tables can be trusted, and what to do about the others."""
     from siltstone.engine.spec.resolve import address_in
     from siltstone.quality.report.publish_pages import copy_pages
     from siltstone.quality.report.summary import markdown as summary
@@ -48,8 +53,8 @@ def report(
     elif markdown:
         write_line(summary(facts).rstrip("\n"))
     else:
-        said = verdict(facts)
-        write_line(f"{said.headline}. {said.detail} {said.age}".rstrip())
+        found = verdict(facts)
+        write_line(f"{found.headline}. {found.detail} {found.age}".rstrip())
         write_line(address)
     if show:
         webbrowser.open(file.as_uri())

@@ -1,4 +1,4 @@
-"""catch-up and check: parse, run, print."""
+"""catch-up and check: parse the arguments, run, and print the report."""
 
 import uuid
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -28,13 +28,13 @@ def catch_up(
     specs: SpecArguments = None,
     until: Annotated[
         str | None,
-        typer.Option(help="Leave for another run what is later (UTC): modified files, commits to a table, records."),
+        typer.Option(help="Leave out files modified, records, and commits to a source table, after this time (UTC)."),
     ] = None,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
-    """Take all that is new into the tables, exactly once, and check them."""
+    """Read all new events, update the tables with each of them exactly once, and run the checks."""
     bound = parse_time(until) if until else None
     with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
         from siltstone.engine.run import catch_up as run_catch_up
@@ -51,7 +51,7 @@ def catch_up(
 
 
 def check(specs: SpecArguments = None, json: JsonOption = False, project: ProjectOption = None) -> None:
-    """Run the checks over everything the tables hold."""
+    """Run the checks on all data of the tables."""
     tables: list[Checked] = []
     with spark_work(specs, project) as (found_project, found_specs, spark, progress):
         from siltstone.quality.validate import check_table
@@ -62,7 +62,7 @@ def check(specs: SpecArguments = None, json: JsonOption = False, project: Projec
             tables.append(check_table(spark, found_project, spec, run_id))
     results = [(found.table, result) for found in tables for result in found.results]
     if json:
-        print_json([told for found in tables for told in _checked(found)])
+        print_json([result for found in tables for result in _checked(found)])
     else:
         print_checks(results)
         print_errors((found.table, found.error) for found in tables)
@@ -71,7 +71,7 @@ def check(specs: SpecArguments = None, json: JsonOption = False, project: Projec
 
 
 def print_report(report: "RunReport") -> None:
-    """The report of a run for a person: what was read, what became of it, and what went wrong."""
+    """Print the report of a run: the records read, their outcomes, and errors."""
     from rich.text import Text
 
     out = console()
@@ -91,7 +91,7 @@ def print_report(report: "RunReport") -> None:
 
 
 def _checked(found: "Checked") -> list[dict[str, Any]]:
-    """One table's results for a program, and what else is wrong with it."""
+    """One table's results as values for JSON, with its error if it has one."""
     from dataclasses import asdict
 
     error = {"table": found.table, "status": "failed", "error": found.error, "exit_code": found.exit_code}

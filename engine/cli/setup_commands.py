@@ -1,4 +1,4 @@
-"""doctor, jars and demo: is this machine ready, what does a cluster need, and what does siltstone do."""
+"""doctor, jars and demo: check a machine, prepare a cluster, and try siltstone."""
 
 from dataclasses import asdict
 from importlib import import_module
@@ -38,7 +38,7 @@ def doctor(project: ProjectOption = None, json: JsonOption = False) -> None:
 
 
 def jars(project: ProjectOption = None, json: JsonOption = False) -> None:
-    """Print the jars that Spark needs for this project, for spark-submit --jars; fetch those that are missing."""
+    """Print the jars that Spark needs for this project, for spark-submit --jars, and download missing ones."""
     from siltstone.engine.jars import jar_paths
     from siltstone.engine.session import needed_jars
 
@@ -50,7 +50,10 @@ def jars(project: ProjectOption = None, json: JsonOption = False) -> None:
 
 
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where the demo's project is made.")] = Path("siltstone-demo"),
+    folder: Annotated[Path, typer.Option(help="The folder for the demo's project.")] = Path("siltstone-demo"),
 ) -> None:
-    """The whole story on bundled events, in a folder of its own."""
+    """Run a demo with bundled events, in a separate folder.
+
+    Three files of recorded events arrive, one of them late. A run follows each file, and the demo prints the tables.
+    """
     raise typer.Exit(import_module("siltstone.engine.demo").run(folder))

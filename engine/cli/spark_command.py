@@ -1,4 +1,4 @@
-"""What every command on Spark needs: the project, its specs, a session, and a line that tells what is being done."""
+"""Parts of every command that uses Spark: the project, its specs, a session, and a progress line."""
 
 import sys
 from collections.abc import Iterator
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 def spark_work(
     specs: list[Path] | None, project: Path | None, wait: float | None = None
 ) -> "Iterator[tuple[ProjectSpec, list[TableSpec], SparkSession, Progress]]":
-    """Everything a command on Spark needs; specs are read first, because Spark takes seconds to start.
+    """Open the project and the specs, then start Spark, which takes seconds.
 
-    `wait`: of a run that other runs exclude, the seconds that it waits for them; without any it is refused at once.
+    `wait`: the seconds that the command waits for another run to end; 0 refuses it at once. None: the command can run
+    at the same time as others.
 
-    Raises: LockedError: another run is at work.
+    Raises: LockedError: another run is active.
     """
     from siltstone.engine.spec import load_specs
 
@@ -40,9 +41,9 @@ def spark_work(
 
 
 def refuse_busy(project: "ProjectSpec", wait: float | None) -> None:
-    """See, before Spark starts, that no other run is at work, where a command does not wait for it.
+    """Check before Spark starts that no other run is active, if the command does not wait for one.
 
-    Raises: LockedError: one is.
+    Raises: LockedError: another run is active.
     """
     if wait == 0:
         from siltstone.engine.run.exclusive_run import no_run
@@ -53,7 +54,7 @@ def refuse_busy(project: "ProjectSpec", wait: float | None) -> None:
 
 @contextmanager
 def started_spark(project: "ProjectSpec") -> "Iterator[tuple[SparkSession, Progress]]":
-    """A session of the project, for a command that has read what it needs to know before."""
+    """Start a Spark session for the project, and give it with the function that reports progress."""
     with progress_line() as progress:
         progress("", "starting Spark")
         from siltstone.engine.session import spark_session
@@ -63,7 +64,7 @@ def started_spark(project: "ProjectSpec") -> "Iterator[tuple[SparkSession, Progr
 
 @contextmanager
 def progress_line() -> "Iterator[Progress]":
-    """What is being done, on standard error: one changing line at a terminal, a line a step in a log."""
+    """Report progress on standard error: one changing line at a terminal, one line per step in a log."""
     if not sys.stderr.isatty():
         yield lambda table, step: note(f"{datetime.now(UTC):%H:%M:%S} {_doing(table, step)}")
         return

@@ -17,7 +17,7 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def validate(specs: SpecArguments = None, project: ProjectOption = None, json: JsonOption = False) -> None:
-    """Check specs without reading data."""
+    """Check specs without reading data, and list all violations."""
     from siltstone.engine.spec import load_specs
     from siltstone.engine.spec.rows_format import time_warning
 
@@ -53,9 +53,9 @@ class SchemaOf(StrEnum):
 
 
 def schema(
-    of: Annotated[SchemaOf, typer.Argument(help="Of a table spec, or of the project file.")] = SchemaOf.spec,
+    of: Annotated[SchemaOf, typer.Argument(help="The file to print the schema of.")] = SchemaOf.spec,
 ) -> None:
-    """Print the JSON Schema of the spec language, for editors."""
+    """Print the JSON Schema of table specs or of the project file, for editors."""
     from siltstone.engine.spec import project_json_schema, spec_json_schema
 
     print_json(spec_json_schema() if of is SchemaOf.spec else project_json_schema())

@@ -1,4 +1,4 @@
-"""Standard output that a reader may leave: what nobody reads is dropped, and a command ends as it would have ended."""
+"""Standard output whose reader can close the pipe: further output is dropped, and the command ends normally."""
 
 import errno
 import io
@@ -11,33 +11,33 @@ NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def install() -> None:
-    """Let what this process prints go through here. A stream that took the place of standard output stays."""
-    there = sys.stdout
-    if isinstance(there, io.TextIOWrapper) and there is sys.__stdout__:
+    """Replace standard output with this one. A stream that already replaced standard output stays."""
+    current = sys.stdout
+    if isinstance(current, io.TextIOWrapper) and current is sys.__stdout__:
         sys.stdout = io.TextIOWrapper(
-            io.BufferedWriter(_StandardOutput(there.fileno(), "wb", closefd=False)),
-            there.encoding,
-            there.errors,
-            line_buffering=there.line_buffering,
-            write_through=there.write_through,
+            io.BufferedWriter(_StandardOutput(current.fileno(), "wb", closefd=False)),
+            current.encoding,
+            current.errors,
+            line_buffering=current.line_buffering,
+            write_through=current.write_through,
         )
 
 
 def finish() -> None:
-    """Write what is left: when the process has ended, an error can no longer be told."""
+    """Flush the output now, because an error after the end of the command could not be reported."""
     if sys.stdout:
         sys.stdout.flush()
 
 
 def is_read() -> bool:
-    """Whether nobody has seen the reader leave."""
+    """Whether the reader of the output is still there, as far as known."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return not (isinstance(raw, _StandardOutput) and raw.is_left)
 
 
 def no_room(what: str, error: OSError) -> SpecError:
-    """What to say where a disk, a quota or a size is used up."""
-    return SpecError(f"Cannot write {what}: {error.strerror}.", "make room, or write to another place")
+    """The error if a disk, a quota or a file size is exhausted."""
+    return SpecError(f"Cannot write {what}: {error.strerror}.", "free some space, or write to another place")
 
 
 class _StandardOutput(io.FileIO):

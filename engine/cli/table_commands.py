@@ -1,4 +1,4 @@
-"""show, export and runs: what the tables hold, without a JVM."""
+"""show, export and runs: read the tables without a JVM."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -55,7 +55,7 @@ BOOKKEEPING = (
     RECORDED_FROM, RECORDED_TO,
 )  # fmt: skip
 DEFAULT_LIMIT = 20
-SHOWN = "_shown"  # how a column begins that has a position as its source writes it: `_shown_position`
+SHOWN = "_shown"  # the prefix of columns with a position as its source writes it: `_shown_position`
 RUNS_SHOWN = (
     "run_id",
     "started_at",
@@ -80,19 +80,21 @@ def add_commands(app: typer.Typer) -> None:
 
 def show(
     table: TableArgument,
-    key: Annotated[list[str] | None, typer.Option(help="column=value; once for each key column.")] = None,
-    as_of: Annotated[str | None, typer.Option(help="The table as it was at this time (UTC).")] = None,
-    as_recorded_at: Annotated[
-        str | None, typer.Option(help="The rows that history had at this time (UTC); needs history.recorded.")
+    key: Annotated[
+        list[str] | None, typer.Option(help="The value of a key column, as COLUMN=VALUE; one option per key column.")
     ] = None,
-    history: Annotated[bool, typer.Option("--history", help="All versions.")] = False,
-    limit: Annotated[int, typer.Option(min=0, help="At most so many rows; 0 for all.")] = DEFAULT_LIMIT,
-    form: Annotated[ShowFormat, typer.Option("--format")] = ShowFormat.table,
+    as_of: Annotated[str | None, typer.Option(help="Print the table as it was at this time (UTC).")] = None,
+    as_recorded_at: Annotated[
+        str | None, typer.Option(help="Print the rows that history had at this time (UTC). Needs history.recorded.")
+    ] = None,
+    history: Annotated[bool, typer.Option("--history", help="Print all versions.")] = False,
+    limit: Annotated[int, typer.Option(min=0, help="The greatest number of rows; 0 prints all.")] = DEFAULT_LIMIT,
+    form: Annotated[ShowFormat, typer.Option("--format", help="The output format.")] = ShowFormat.table,
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Bookkeeping columns too.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Print siltstone's bookkeeping columns, too.")] = False,
     project: ProjectOption = None,
 ) -> None:
-    """Show the latest rows, the versions of a key, or the table as of a time."""
+    """Print the latest rows, the versions of a key, or the table as of a time."""
     from siltstone.engine.reader import as_of as rows_as_of
     from siltstone.engine.reader import (
         first_rows,
@@ -130,36 +132,40 @@ def show(
     form = ShowFormat.json if json else form
     versions_of = key_columns(catalog, names) if moment is None and keys else None
     _print(_with_notation(found.select(columns), catalog, names, form, found_project), limit, form, versions_of)
-    if form is ShowFormat.table and (trust := trusted(source.properties)):
-        note(trust)
+    if form is ShowFormat.table and (completeness := completeness_note(source.properties)):
+        note(completeness)
 
 
-def trusted(properties: Mapping[str, str]) -> str:
-    """How far a table can be relied on, as its last checked run said; empty where none did."""
+def completeness_note(properties: Mapping[str, str]) -> str:
+    """How complete a table was after its last checked run; empty if no run has checked it."""
     if CHECKED_BATCH not in properties:
         return ""
-    through, by = properties.get(COMPLETE_THROUGH, "nobody knows when"), properties.get(COMPLETE_THROUGH_BY)
+    through, by = properties.get(COMPLETE_THROUGH, "an unknown time"), properties.get(COMPLETE_THROUGH_BY)
     gaps = int(properties.get(OPEN_GAPS, "0"))
-    told = f"complete through {through}" + (f" (by {by})" if by else "")
-    told += f", sealed up to {properties.get(SEALED_UP_TO, 'nothing')}"
-    return told + (f"; open gaps: {gaps}, see `siltstone gaps list`" if gaps else "")
+    text = f"complete through {through}" + (f" (by {by})" if by else "")
+    text += f", sealed up to {properties.get(SEALED_UP_TO, 'nothing')}"
+    return text + (f"; open gaps: {gaps}, see `siltstone gaps list`" if gaps else "")
 
 
 def export(
     table: TableArgument,
-    history: Annotated[bool, typer.Option("--history", help="All versions instead of the latest rows.")] = False,
+    history: Annotated[bool, typer.Option("--history", help="Write all versions instead of the latest rows.")] = False,
     form: Annotated[
-        ExportFormat | None, typer.Option("--format", help="By default what the file's name ends with, else jsonl.")
+        ExportFormat | None,
+        typer.Option("--format", help="The output format. Default: the ending of the file's name, else jsonl."),
     ] = None,
     output: Annotated[
         str | None,
         typer.Option(
-            "-o", "--output", callback=parse_address, help="A file, or a URI (s3://bucket/file); else standard output."
+            "-o",
+            "--output",
+            callback=parse_address,
+            help="A file, or a URI (s3://bucket/file). Default: standard output.",
         ),
     ] = None,
     project: ProjectOption = None,
 ) -> None:
-    """Write all rows with all columns to standard output or to a file."""
+    """Write all rows of a table, with all columns, to standard output or to a file."""
     from siltstone.engine.cli.table_export import export_rows, goal_of
     from siltstone.engine.reader import batches, load_table
 
@@ -173,18 +179,20 @@ def export(
 
 
 def runs(
-    limit: Annotated[int, typer.Option(min=0, help="At most so many runs and tables; 0 for all.")] = DEFAULT_LIMIT,
+    limit: Annotated[
+        int, typer.Option(min=0, help="The greatest number of rows, one per run and table; 0 prints all.")
+    ] = DEFAULT_LIMIT,
     json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
-    """The ledger: what each run did to each table, the newest first."""
+    """List what each run did to each table, the newest run first."""
     from siltstone.engine.reader import load_table, open_catalog
     from siltstone.engine.run_lock import read_note
 
     found_project = open_project(project)
     if noted := read_note(found_project):
-        told = "did not come to its end; the next one writes it down" if noted.is_dead() else "is noted as at work"
-        note(f"The run that began at {noted.at:%Y-%m-%dT%H:%M:%SZ} {told} (process {noted.process} on {noted.host}).")
+        state = "was interrupted; the next run records it" if noted.is_dead() else "is still active"
+        note(f"The run that began at {noted.at:%Y-%m-%dT%H:%M:%SZ} {state} (process {noted.process} on {noted.host}).")
     ledger = load_table(open_catalog(found_project.catalog), f"{found_project.namespace}.{RUNS}")
     found = ledger.scan().to_arrow().sort_by([("started_at", "descending"), ("table", "ascending")])
     if json:
@@ -198,7 +206,7 @@ def runs(
 
 
 def _open(word: str, project: "ProjectSpec") -> "tuple[Reader, TableNames]":
-    """The catalog, and the tables the word stands for; specs that do not load matter only where they are needed."""
+    """The catalog, and the tables with this name. Specs that cannot be loaded fail only if they are needed."""
     from siltstone.engine.reader import open_catalog, table_names
     from siltstone.engine.spec import load_specs
     from siltstone.engine.spec.load import SPECS_FOLDER
@@ -217,7 +225,7 @@ def _open(word: str, project: "ProjectSpec") -> "tuple[Reader, TableNames]":
 def _with_notation(
     found: "pa.Table", catalog: "Reader", names: "TableNames", form: ShowFormat, project: "ProjectSpec"
 ) -> "pa.Table":
-    """Positions as the source writes them, for people; for programs in columns after the orderable texts."""
+    """Show positions as the source writes them. For JSON they are extra columns after the orderable texts."""
     from siltstone.engine.reader.position_reader import notation_of, with_notation
 
     if form is ShowFormat.csv or POSITION not in found.column_names:
@@ -227,18 +235,18 @@ def _with_notation(
 
 
 def called(columns: Sequence[str], renamed: Mapping[str, str]) -> tuple[str, ...]:
-    """The names that columns have in the table."""
+    """The names of columns in the table."""
     return tuple(renamed.get(name, name) for name in columns)
 
 
 def _shown(names: Sequence[str], interval: Sequence[str], hidden: Sequence[str]) -> list[str]:
-    """A timeline starts with its interval; the rest keeps its order."""
+    """The columns to print: the interval first, the others in their order."""
     first = [name for name in interval if name in names and name not in hidden]
     return first + [name for name in names if name not in first and name not in hidden]
 
 
 def _print(found: "pa.Table", limit: int, form: ShowFormat, versions_of: Sequence[str] | None = None) -> None:
-    """Print rows. `versions_of`: they are the versions of keys, which are these columns: a table names what changed."""
+    """Print rows. `versions_of`: the key columns if the rows are versions; a table then shows what changed."""
     shown = found.slice(0, limit) if limit else found
     if form is ShowFormat.json:
         print_json(list(_rows(shown)))
@@ -268,12 +276,12 @@ def _rows(found: "pa.Table") -> Iterator[dict[str, Any]]:
 
 
 def _format_of(output: str | None) -> ExportFormat:
-    """The format that the ending of a file's name says; JSON lines where there is none."""
+    """The format from the ending of a file's name; JSON lines if there is none."""
     ending = Path(output).suffix.removeprefix(".").lower() if output else ""
     if not ending:
         return ExportFormat.jsonl
     if ending not in list(ExportFormat):
         raise typer.BadParameter(
-            f"export does not write .{ending} files: name one of .{', .'.join(ExportFormat)}, or say --format"
+            f"export does not write .{ending} files: use one of .{', .'.join(ExportFormat)}, or set --format"
         )
     return ExportFormat(ending)

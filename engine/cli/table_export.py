@@ -1,4 +1,4 @@
-"""Writing all rows of a table, a batch at a time; a file appears whole or not at all."""
+"""Writes all rows of a table, one Arrow batch at a time. A file appears completely or not at all."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ OTHER_FILE: Final = "name another file with -o"
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file of an object store that is to be written."""
+    """A file of an object store to write."""
 
     address: str
     settings: StoreSettings
@@ -33,22 +33,22 @@ class StoredFile:
 
 
 def goal_of(text: str, settings: StoreSettings) -> Path | StoredFile:
-    """Where rows are to go: a file of this machine, or one of a store."""
+    """The target of an export: a file of this machine, or of an object store."""
     return StoredFile(text, settings) if is_remote(text) else Path(text)
 
 
 def export_rows(batches: "pa.RecordBatchReader", form: ExportFormat, output: Path | StoredFile | None) -> int:
-    """Write the rows and give their number."""
+    """Write the rows, and give their number."""
     if form is ExportFormat.parquet and output is None and sys.stdout.isatty():
-        raise SpecError("Cannot write Parquet to a terminal.", hint="Name a file with -o, or pipe the output.")
+        raise SpecError("Cannot write Parquet to a terminal.", hint="name a file with -o, or pipe the output")
     write = {ExportFormat.jsonl: _jsonl, ExportFormat.csv: _csv, ExportFormat.parquet: _parquet}[form]
-    wanted = batches if output else takewhile(lambda _: is_read(), batches)
+    read = batches if output else takewhile(lambda _: is_read(), batches)
     with _opened(output) as out:
-        return write(batches.schema, wanted, out)
+        return write(batches.schema, read, out)
 
 
 def _opened(output: Path | StoredFile | None) -> AbstractContextManager[BinaryIO]:
-    """What rows are written to."""
+    """The open output of an export."""
     if isinstance(output, StoredFile):
         from siltstone.engine.inputs.file_store import store_of
 
@@ -96,7 +96,7 @@ def _standard_output() -> Iterator[BinaryIO]:
 
 @contextmanager
 def _whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file of this machine that appears whole, or not at all.
+    """Open a file of this machine that appears completely or not at all.
 
     Raises: SpecError: it cannot be written.
     """
@@ -104,13 +104,13 @@ def _whole_file(path: Path) -> Iterator[BinaryIO]:
         with ExitStack() as opened:
             try:
                 if path.exists() and not path.is_file():
-                    what = "a folder" if path.is_dir() else "no file"
+                    what = "a folder" if path.is_dir() else "not a regular file"
                     raise SpecError(f"Cannot write {path}: it is {what}.", OTHER_FILE)
                 out = opened.enter_context(whole_file(path))
             except OSError as error:
                 raise SpecError(f"Cannot write {path}: {error.strerror}.", OTHER_FILE) from error
             yield out
     except OSError as error:
-        if error.errno not in NO_ROOM:  # reading fails, too
+        if error.errno not in NO_ROOM:  # reading the table can fail, too
             raise
         raise no_room(str(path), error) from error

@@ -1,8 +1,8 @@
-"""The decoders: records of a source in; changes, control events and rejects out. Plain Python, one module a format.
+"""The decoders turn records of a source into changes, control events and rejects. Plain Python, one module per format.
 
     message -> event (a change, a control event, a reject)          formats/, registry
-    events of a table -> what their columns look like               columns_seen, table_shape
-    events of a table -> rows of `changes`, as Arrow                table_rows, types/
+    events of a table -> the shape of its rows                      columns_seen, table_shape
+    events of a table -> rows of `changes`, as Arrow                change_rows, types/
 
-Only `engine.decode.spark` knows Spark: it maps these over the records of a run.
+Only `engine.decode.spark` uses Spark. It maps the decoders over the records of a run.
 """

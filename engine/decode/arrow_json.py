@@ -1,8 +1,8 @@
-"""Arrow arrays as arrays of JSON values: whole columns at once, by Arrow's own functions.
+"""Arrow arrays as arrays of JSON values: whole columns at once, with Arrow's own functions.
 
-What JSON has no form for is text: bytes in base64, dates and times in ISO's form (instants in UTC, with Z), NaN and the
-infinities by their names. Times of day and nanoseconds are counts here; `clocks` and `nine_digits` make text of them.
-Texts that are not UTF-8 stay the bytes that they are.
+Values without a JSON form become text: bytes as base64, dates and times in ISO form (instants in UTC, with Z), NaN and
+the infinities as their names. Times of day and nanoseconds are counts here; `clocks` and `nine_digits` turn them into
+text. Texts that are not UTF-8 keep their bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from siltstone.engine.decode.types.clocks import clock_of
 from siltstone.engine.decode.types.dates_and_times import A_DAY, FIRST, FIRST_DAY, LAST, LAST_DAY
 
 Make = Callable[[pa.Array], pa.Array]
-"""A function that gives a JSON value, as bytes, for each value of an array; null stays null."""
+"""Makes a JSON value, as bytes, from each value of an array. Null stays null."""
 
 _TEXT: Final = pa.large_binary()
 _NAIVE: Final = pa.timestamp("us")
@@ -36,14 +36,14 @@ _WIDER: Final = {
     pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0),
     pa.float16(): pa.float32(), pa.null(): pa.int32(),
 }  # fmt: skip
-"""Types that siltstone stores as wider ones; in arrays, nothing but nulls are whole numbers."""
+"""Types that siltstone stores as wider types. The items of a list with only nulls become whole numbers."""
 
 
 # --- types ----------------------------------------------------------------------------------------------------------
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """A type under the one name that is known here."""
+    """The type that this module uses for this type and all its variants."""
     if pa.types.is_dictionary(kind):
         return plain_type(kind.value_type)
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
@@ -56,12 +56,12 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether values are lists, of any number of items or of a fixed one."""
+    """Whether values are lists, of any length or of a fixed length."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def is_bare_count(kind: pa.DataType) -> bool:
-    """Whether values inside of others stay counts: times of day, and nanoseconds."""
+    """Whether nested values of this type stay counts: times of day and nanoseconds."""
     return bool(pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns"))
 
 
@@ -69,7 +69,7 @@ def is_bare_count(kind: pa.DataType) -> bool:
 
 
 def json_values(kind: pa.DataType) -> Make:
-    """The function that makes the JSON values of a type, wherever they are: in a record, or inside of a value."""
+    """The function that makes the JSON values of a type, at the top level of a record or nested in a value."""
     plain = plain_type(kind)
     if pa.types.is_null(kind):
         return nothing
@@ -100,7 +100,7 @@ def _written(array: pa.Array) -> pa.Array:
 
 
 def _floats(array: pa.Array) -> pa.Array:
-    """Numbers with the fewest digits that give them, and a point: minus zero is none of a whole number."""
+    """Numbers with the fewest digits that identify them, always with a point: a whole number cannot be minus zero."""
     texts = array.cast(pa.string()).cast(_TEXT)
     is_whole = pc.and_(pc.is_finite(array), pc.invert(pc.match_substring_regex(texts, _FRACTION)))
     texts = pc.if_else(is_whole, joined(texts, b".0"), texts)
@@ -112,7 +112,7 @@ def _endless(number: float) -> str:
 
 
 def digits(array: pa.Array) -> pa.Array:
-    """Decimals with all their digits."""
+    """Decimals with all their digits, without an exponent."""
     texts = array.cast(pa.string()).cast(_TEXT)
     return _patched(texts, pc.match_substring(texts, "E"), array, lambda number: f"{number:f}")
 
@@ -133,7 +133,7 @@ def _dates(array: pa.Array) -> pa.Array:
 
 
 def _any_text(array: pa.Array) -> pa.Array:
-    """Values of types that files rarely have, as their text."""
+    """Values of rare types, as their text."""
     return pa.array([None if value is None else text_of(str(value)) for value in array.to_pylist()], _TEXT)
 
 
@@ -163,7 +163,7 @@ def _structs(makers: Mapping[str, Make]) -> Make:
 
 
 def _lists(item: Make) -> Make:
-    """JSON arrays of the values in lists."""
+    """Makes JSON arrays of lists."""
 
     def make(array: pa.Array) -> pa.Array:
         lengths = pc.if_else(array.is_valid(), pc.list_value_length(array), 0).cast(pa.int64())
@@ -177,7 +177,7 @@ def _lists(item: Make) -> Make:
 
 
 def _maps(kind: pa.MapType) -> Make:
-    """JSON objects of maps: keys are text."""
+    """Makes JSON objects of maps, with their keys as text."""
     pairs = pa.list_(pa.struct([pa.field("key", kind.key_type), pa.field("value", kind.item_type)]))
     key_of, value_of = json_values(kind.key_type), json_values(kind.item_type)
 
@@ -205,7 +205,7 @@ def _where_valid(array: pa.Array, texts: pa.Array) -> pa.Array:
 
 
 def _moments(array: pa.Array, between: bytes) -> pa.Array:
-    """Times with six digits of the second, without quotes and zone. `between`: date and time."""
+    """Times with six digits of the second, without quotes and zone. `between`: what separates date and time."""
     micros = _MICROS[array.type.unit]
     counts = array.cast(pa.int64())
     is_beyond = _is_beyond(counts, FIRST // micros, LAST // micros)
@@ -216,7 +216,7 @@ def _moments(array: pa.Array, between: bytes) -> pa.Array:
 
 
 def short_moments(array: pa.Array) -> pa.Array:
-    """Times as 2020-12-31 23:59:59.5: without the zeros at the end of their seconds, without quotes and zone."""
+    """Times as 2020-12-31 23:59:59.5: without trailing zeros, quotes and zone."""
     texts = _moments(array, b" ").cast(pa.large_string())
     return pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".").cast(_TEXT)
 
@@ -241,7 +241,7 @@ def _is_beyond(counts: pa.Array, first: int, last: int) -> pa.BooleanArray:
 
 
 def _far_date(day: int) -> str:
-    """A date of any year, as Spark writes it: +10000-01-01, -0043-03-15."""
+    """A date of any year as Spark writes it: +10000-01-01, -0043-03-15."""
     cycles, rest = divmod(day - FIRST_DAY, _DAYS_OF_400_YEARS)
     at = date.fromordinal(rest + 1)
     year = at.year + 400 * cycles
@@ -258,13 +258,13 @@ def _far_moment(micros: int) -> str:
 
 
 def joined(*parts: Any, nulls: str = "emit_null") -> pa.Array:
-    """The parts, arrays and bytes, one after the other. `nulls`: of arrays: none is joined, or they are null's text."""
+    """The parts, arrays and bytes, joined. `nulls`: "emit_null" gives null for a null part, "replace" the text null."""
     columns = [pa.scalar(part, _TEXT) if isinstance(part, bytes) else part for part in parts]
     return pc.binary_join_element_wise(*columns, pa.scalar(b"", _TEXT), null_handling=nulls, null_replacement="null")
 
 
 def in_quotes(texts: pa.Array) -> pa.Array:
-    """Texts in which nothing needs an escape, in quotes."""
+    """Texts without characters that need an escape, in quotes."""
     return joined(b'"', texts, b'"')
 
 
@@ -284,7 +284,7 @@ def _escaped(text: bytes) -> bytes:
 
 
 def _patched(texts: pa.Array, where: pa.BooleanArray, values: pa.Array, make: Callable[[Any], Any]) -> pa.Array:
-    """The texts, but where some are odd what `make` makes of their values."""
+    """The texts; at the places `where`, the results of `make` for their values instead."""
     if not pc.any(where).as_py():
         return texts
     made = [make(value) for value in values.filter(where).to_pylist()]

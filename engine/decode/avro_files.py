@@ -2,15 +2,14 @@
 
     https://avro.apache.org/docs/1.12.0/specification/#object-container-files
 
-A file is a header, then blocks: how many records, how many bytes, the packed records, and the marker that the header
-names. A marker ends the header, too. A block is in the range in which the marker before it begins: so each block is in
-one of the ranges that a file is split into.
+A file has a header and blocks. A block has the number of its records, its size in bytes, the packed records, and the
+file's marker. The header defines the marker and also ends with it. A block belongs to the range in which the marker
+before it begins. So each block is in exactly one of the ranges into which a file is split.
 
-Blocks are packed by deflate, snappy, zstandard, bzip2 or xz, or not at all. Values are read as they are encoded,
-without logical types: Python has no value for some of them. A value of a union of several types shows which of them it
-is: it is in a record of one field, `member0` for the first. Bytes are the same with such a record around them and
-without it. Texts that are not UTF-8 have their bytes as surrogates, by Python's `surrogateescape`; `json_text` gives
-them back.
+Blocks are uncompressed, or compressed by deflate, snappy, zstandard, bzip2 or xz. Values are read as they are encoded,
+without logical types, because Python has no value for some of them. A value of a union of several types is wrapped in a
+record with one field, which shows its type: `member0` for the first type. Such a record does not change the encoded
+bytes. Texts that are not UTF-8 keep their bytes as surrogates (Python's `surrogateescape`); `json_text` restores them.
 """
 
 from __future__ import annotations
@@ -37,22 +36,22 @@ MARKER_BYTES: Final = 16
 _HEAD_BYTES: Final = 1 << 16
 _LONGEST_HEADER: Final = 1 << 24
 _AROUND_BYTES: Final = MARKER_BYTES + 20
-"""Of a marker and what begins the block after it, which is two numbers."""
+"""The size of a marker and of the two numbers that begin the next block."""
 _CHUNK: Final = 1 << 20
 _LARGE: Final = 64 << 20
-"""From so many bytes on, the records of a block are read one by one: all at once, they would take too much memory."""
+"""The records of a block of this size or more are read one by one. All at once would take too much memory."""
 _CUT_SHORT: Final = "a block of records was cut short"
 _CHECKSUM_BYTES: Final = 4
 _RECORDS: Final = ("record", "error")
 
 
 class AvroFileError(ValueError):
-    """What is wrong with an Avro file."""
+    """An Avro file cannot be read. The message has the reason."""
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says of itself. `schema`: the writer's. `size`: bytes up to the first block."""
+    """The header of a file. `schema`: the writer's schema. `size`: the bytes before the first block."""
 
     schema: Any
     codec: str
@@ -77,14 +76,14 @@ class _Block:
 def read_header(file: BinaryIO) -> Header:
     """The header of a file.
 
-    Raises: AvroFileError: it is no Avro file, or its header is damaged.
+    Raises: AvroFileError: it is not an Avro file, or its header is damaged.
     """
     size = _HEAD_BYTES
     while True:
         file.seek(0)
         data = file.read(size)
         if not data.startswith(file_signatures.AVRO):
-            raise AvroFileError("it is no Avro file")
+            raise AvroFileError("it is not an Avro file")
         try:
             return _header(data)
         except EOFError as error:
@@ -94,7 +93,7 @@ def read_header(file: BinaryIO) -> Header:
 
 
 def count_records(file: BinaryIO, header: Header, start: int = 0, end: int | None = None) -> int:
-    """How many records the blocks of a range have, as the blocks say. Records are not looked at.
+    """The number of records in the blocks of a range, from the blocks' own counts. It reads no records.
 
     Raises: AvroFileError: a block is damaged, or was cut short.
     """
@@ -104,7 +103,7 @@ def count_records(file: BinaryIO, header: Header, start: int = 0, end: int | Non
 def read_records(file: BinaryIO, header: Header, start: int = 0, end: int | None = None) -> Iterator[list[Any]]:
     """The records in the blocks of a range, as lists.
 
-    Raises: AvroFileError: a block is damaged, or was cut short; a record is none of the schema.
+    Raises: AvroFileError: a block is damaged, or was cut short; a record does not match the schema.
     """
     unpack = _unpacker(header.codec)
     read = _block_reader(header.schema)
@@ -122,7 +121,7 @@ def read_records(file: BinaryIO, header: Header, start: int = 0, end: int | None
 
 
 def without_logical_types(schema: Any) -> Any:
-    """The schema that reads every value as it is encoded: decimals of any size as bytes, times as their counts."""
+    """The schema without logical types: decimals of any size are read as bytes, times as their counts."""
     if isinstance(schema, list):
         return [without_logical_types(part) for part in schema]
     if not isinstance(schema, dict):
@@ -140,7 +139,7 @@ def without_logical_types(schema: Any) -> Any:
 
 
 def _header(data: bytes) -> Header:
-    """Raises: EOFError: it goes on after the data; AvroFileError: it is damaged."""
+    """Raises: EOFError: the header is longer than the data. AvroFileError: the header is damaged."""
     stream = io.BytesIO(data[len(file_signatures.AVRO) :])
     found: dict[bytes, bytes] = {}
     while items := _long(stream):
@@ -158,7 +157,7 @@ def _header(data: bytes) -> Header:
     except (SchemaParseException, UnknownType, LookupError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, AvroFileError):
             raise
-        raise AvroFileError(f"its header is damaged, or has no schema that Avro takes ({_reason(error)})") from error
+        raise AvroFileError(f"its header is damaged, or has no valid Avro schema ({_reason(error)})") from error
     return Header(schema, codec, marker, len(file_signatures.AVRO) + stream.tell())
 
 
@@ -167,7 +166,7 @@ def _reason(error: Exception) -> str:
 
 
 def _long(stream: io.BytesIO) -> int:
-    """A number of 64 bits in zig-zag base 128."""
+    """A 64-bit number in zig-zag base 128."""
     value = 0
     for shift in range(0, 70, 7):
         byte = _exactly(stream, 1)[0]
@@ -178,7 +177,7 @@ def _long(stream: io.BytesIO) -> int:
 
 
 def _sized(stream: io.BytesIO) -> bytes:
-    """A length, and so many bytes."""
+    """The bytes after a length."""
     return _exactly(stream, min(max(_long(stream), 0), _LONGEST_HEADER))
 
 
@@ -193,7 +192,7 @@ def _exactly(stream: io.BytesIO, size: int) -> bytes:
 
 
 def _blocks(file: BinaryIO, header: Header, start: int, end: int | None) -> Iterator[_Block]:
-    """The blocks whose markers before them begin in a range."""
+    """The blocks of a range: those whose preceding marker begins in it."""
     length = file.seek(0, io.SEEK_END)
     marker_at = _next_marker(file, header.marker, max(start, header.size - MARKER_BYTES))
     around = b"" if marker_at is None else _read_at(file, marker_at, _AROUND_BYTES)
@@ -212,7 +211,7 @@ def _read_at(file: BinaryIO, at: int, size: int) -> bytes:
 
 
 def _block(data: bytes, at: int, length: int) -> _Block:
-    """The block that begins at a place of a file. `data`: from there on."""
+    """The block that begins at a place of a file. `data`: the bytes from there on."""
     head = io.BytesIO(data)
     try:
         records, size = _long(head), _long(head)
@@ -240,7 +239,7 @@ def _next_marker(file: BinaryIO, marker: bytes, at: int) -> int | None:
 def _unpacker(codec: str) -> Callable[[bytes], bytes]:
     found = _CODECS.get(codec)
     if found is None:
-        raise AvroFileError(f"its records are packed in a way that is not known here ({codec[:40]!r})")
+        raise AvroFileError(f"its records have an unsupported compression ({codec[:40]!r})")
     return found
 
 
@@ -253,7 +252,7 @@ def _inflated(data: bytes) -> bytes:
 
 
 def _of_snappy(data: bytes) -> bytes:
-    """Snappy's own format says its plain size first; Avro adds a checksum of the plain bytes."""
+    """Snappy's own format begins with the plain size. Avro appends a checksum of the plain bytes."""
     packed, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
     size = shift = 0
     for byte in packed:
@@ -281,7 +280,7 @@ _CODECS: Final[Mapping[str, Callable[[bytes], bytes]]] = {
 
 
 def reading_schema(schema: Any) -> Any:
-    """The schema that reads every value as it is encoded, and each value of a union of several types with its type."""
+    """The schema without logical types, in which each value of a union of several types is read with its type."""
     return _with_members(without_logical_types(schema), count())
 
 
@@ -301,14 +300,14 @@ def _members(parts: list[Any], numbers: Iterator[int]) -> list[Any]:
     found, names = [], (f"member{number}" for number in count())
     for part in parts:
         field = {"name": "" if part == "null" else next(names), "type": part}
-        # In the namespace around it: names of types in it stay what they are.
+        # The record has no namespace of its own, so that the names of types in it keep their meaning.
         member = {"type": "record", "name": f"SiltstoneMember{next(numbers)}", "fields": [field]}
         found.append(part if part == "null" else member)
     return found
 
 
 def _block_reader(schema: Any) -> Callable[[int, bytes], Iterator[list[Any]]]:
-    """A function that gives the records of a block, as lists, from their number and their bytes."""
+    """A function that reads the records of a block, as lists, from their number and their bytes."""
     record = reading_schema(schema)
     one, all_of = parse_schema(record), parse_schema({"type": "array", "items": record})
 
@@ -317,7 +316,7 @@ def _block_reader(schema: Any) -> Callable[[int, bytes], Iterator[list[Any]]]:
         stream = io.BytesIO(body)
         found: list[Any] = _read(stream, all_of)
         if len(found) != records or stream.tell() != len(body):
-            raise AvroFileError("a block does not have as many records as it says")
+            raise AvroFileError("the number of records in a block differs from its header")
         yield found
 
     def read_each(records: int, data: bytes) -> Iterator[list[Any]]:
@@ -325,14 +324,13 @@ def _block_reader(schema: Any) -> Callable[[int, bytes], Iterator[list[Any]]]:
         for _ in range(records):
             yield [_read(stream, one)]
         if stream.tell() != len(data):
-            raise AvroFileError("a block has more in it than its records")
+            raise AvroFileError("a block has bytes after its records")
 
     return lambda records, data: (read_all if len(data) < _LARGE else read_each)(records, data)
 
 
 def json_text(value: Any) -> bytes:
-    """The JSON text of what a record became. A text that is not UTF-8 has its bytes in it, so that the record can be
-    rejected as it is."""
+    """The JSON text of a converted record. Text that is not UTF-8 keeps its bytes for the reject."""
     try:
         return text_of(value)
     except UnicodeEncodeError:
@@ -355,11 +353,11 @@ def _read(stream: io.BytesIO, schema: Any) -> Any:
     except MemoryError:
         raise
     except Exception as error:
-        raise AvroFileError("a record is none of its file's schema") from error
+        raise AvroFileError("a record does not match its file's schema") from error
 
 
 def _number(value: int) -> bytes:
-    """A number that is not negative, as Avro writes it."""
+    """A non-negative number as Avro encodes it."""
     rest, found = value << 1, bytearray()
     while rest >= 0x80:
         found.append(rest & 0x7F | 0x80)

@@ -1,4 +1,4 @@
-"""The names of Avro's types: defined once, perhaps in the namespace of a type around, and used from then on."""
+"""The names of Avro types: defined once, optionally in the namespace of an enclosing type, and then referenced."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORDS: Final = (*_NAMED, "array", "map")
 
 
 def with_full_names(schema: Any) -> tuple[Any, Named]:
-    """The schema with full names only, where types are defined and where they are used; and its named types."""
+    """The schema with full names in definitions and references, and its named types."""
     named: Named = {}
     return _full(schema, "", named), named
 
@@ -25,18 +25,18 @@ def _full(schema: Any, space: str, named: Named) -> Any:
         return full if full in named else schema
     if not isinstance(schema, Mapping):
         return schema
-    told, kind = dict(schema), schema.get("type")
-    if kind not in _WORDS:  # a type may be called fixed, and is: Spark calls every decimal so
-        told["type"] = _full(kind, space, named)
-        return told["type"] if isinstance(kind, str) and told["type"] in named else told
+    found, kind = dict(schema), schema.get("type")
+    if kind not in _WORDS:  # a type can have the name fixed: Spark gives it to every decimal
+        found["type"] = _full(kind, space, named)
+        return found["type"] if isinstance(kind, str) and found["type"] in named else found
     if kind in _NAMED:
-        simple = str(told["name"]).rpartition(".")[2]
-        space = _space(told, space)
-        told["name"] = f"{space}.{simple}" if space else simple
-        named[told["name"]] = told  # before its fields, which may be of the type itself
-    if "fields" in told:
-        told["fields"] = [{**field, "type": _full(field["type"], space, named)} for field in told["fields"]]
-    return told | {inside: _full(told[inside], space, named) for inside in ("items", "values") if inside in told}
+        simple = str(found["name"]).rpartition(".")[2]
+        space = _space(found, space)
+        found["name"] = f"{space}.{simple}" if space else simple
+        named[found["name"]] = found  # before its fields, which can have the type itself
+    if "fields" in found:
+        found["fields"] = [{**field, "type": _full(field["type"], space, named)} for field in found["fields"]]
+    return found | {inside: _full(found[inside], space, named) for inside in ("items", "values") if inside in found}
 
 
 def _space(schema: Mapping[str, Any], around: str) -> str:

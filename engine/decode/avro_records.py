@@ -1,8 +1,8 @@
 """Records of Avro files as JSON text, with a description of their columns: plain rows, and events.
 
-Values are read as they are encoded (`avro_files`). The logical types are in the writer's schema. They count where they
-belong, inside the type; on the field instead of the type they mean nothing, and values stay numbers. A field that can
-be nothing but null is no column.
+Values are read as they are encoded (`avro_files`). The logical types come from the writer's schema. A logical type
+counts only inside the type; on the field it is ignored, and values stay numbers. A field whose only type is null is not
+a column.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from siltstone.engine.decode.avro_types import (
     name_of,
     only_type,
     scalar,
-    stands_for,
     type_of,
+    value_field,
 )
 from siltstone.engine.decode.connect import Typed
 from siltstone.engine.decode.file_schema import file_schema
@@ -41,9 +41,9 @@ _TEXT: Final = Encoding("text")
 
 
 class RecordTexts:
-    """Makes the JSON text of the records of one schema. `row_schema` describes the columns of the rows in them.
+    """Makes the JSON text of the records of one schema. `row_schema` describes the columns of their rows.
 
-    `is_event`: the records are events, Datastream's with the row in `payload`.
+    `is_event`: the records are events of Datastream, with the row in `payload`.
     """
 
     def __init__(self, schema: Any, is_event: bool) -> None:
@@ -51,21 +51,21 @@ class RecordTexts:
         if is_event:
             self._make, columns = _event(written, named)
         else:
-            self._make, columns = _row(written, named, reads_off=True)
+            self._make, columns = _row(written, named, as_text=True)
         self.row_schema = file_schema(columns)
 
     def text(self, record: Mapping[str, Any]) -> bytes:
-        """The JSON text of a record as `avro_files` reads it."""
+        """The JSON text of a record that `avro_files` has read."""
         return json_text(self._make(record))
 
 
-def _row(written: Any, named: Named, *, reads_off: bool) -> tuple[Make, dict[str, Typed]]:
-    """A record whose fields are columns. `reads_off`: dates, times and decimals become text that shows what they are to
-    a reader who does not know the column's type."""
+def _row(written: Any, named: Named, *, as_text: bool) -> tuple[Make, dict[str, Typed]]:
+    """A record whose fields are columns. `as_text`: dates, times and decimals become text that can be read without
+    the column's type."""
     kind = type_of(written, named)
     fields = kind.get("fields", ()) if isinstance(kind, Mapping) else ()
     columns = {
-        field["name"]: _column(field["type"], named, reads_off)
+        field["name"]: _column(field["type"], named, as_text)
         for field in fields
         if only_type(field["type"]) not in _NULL
     }
@@ -74,7 +74,7 @@ def _row(written: Any, named: Named, *, reads_off: bool) -> tuple[Make, dict[str
 
 
 def _event(written: Any, named: Named) -> tuple[Make, dict[str, Typed]]:
-    """An event: the times that Datastream's have as text in UTC, a payload as a row, everything else as it is."""
+    """An event of Datastream: its times as text in UTC, its payload as a row, all other fields unchanged."""
     kind = type_of(written, named)
     makers: dict[str, Make] = {}
     columns: dict[str, Typed] = {}
@@ -83,14 +83,14 @@ def _event(written: Any, named: Named) -> tuple[Make, dict[str, Typed]]:
         if name in EVENT_TIMES:
             makers[name] = partial(_time_of_event, unit=clock_unit(only_type(of)))
         elif name == _PAYLOAD:
-            makers[name], columns = _row(of, named, reads_off=False)
+            makers[name], columns = _row(of, named, as_text=False)
         else:
             makers[name] = as_it_is
     return _of_fields(makers), columns
 
 
 def _of_fields(makers: Mapping[str, Make]) -> Make:
-    """Makes an object of a record, of these fields in their order. Most values stay as they are."""
+    """Makes an object from these fields of a record, in their order. Most values do not change."""
     names = tuple(makers)
     if not names:  # the value is no record
         return lambda _: {}
@@ -112,21 +112,21 @@ def _of_fields(makers: Mapping[str, Make]) -> Make:
 # --- columns --------------------------------------------------------------------------------------------------------
 
 
-def _column(written: Any, named: Named, reads_off: bool) -> Column:
-    """How a column's values become JSON, the type they are stored as, and the encoding between the two."""
+def _column(written: Any, named: Named, as_text: bool) -> Column:
+    """How a column's values become JSON, their stored type, and their encoding."""
     kind = type_of(written, named)
     found = scalar(kind)
     if found is None:
-        return _of_parts(kind, named, reads_off)
-    return (_read_off(*found) if reads_off else None) or _plain(kind, *found)
+        return _of_parts(kind, named, as_text)
+    return (_converted_to_text(*found) if as_text else None) or _plain(kind, *found)
 
 
 def _plain(kind: Any, stored: T.DataType, encoding: Encoding) -> Column:
     return _PLAIN.get(name_of(kind), _same), stored, encoding
 
 
-def _read_off(stored: T.DataType, encoding: Encoding) -> Column | None:
-    """A value as text that shows what it is; None where it is plain already."""
+def _converted_to_text(stored: T.DataType, encoding: Encoding) -> Column | None:
+    """A value as text that can be read without its type. None if the type needs no conversion."""
     if encoding.kind == "decimal_base64":
         return partial(text.unscaled_digits, scale=encoding.size or 0), stored, Encoding("decimal_text")
     if isinstance(stored, T.DateType):
@@ -138,12 +138,12 @@ def _read_off(stored: T.DataType, encoding: Encoding) -> Column | None:
     return None
 
 
-def _of_parts(kind: Any, named: Named, reads_off: bool) -> Column:
-    """Records that stand for one value, arrays of plain values; everything else that has parts becomes JSON text."""
-    name = stands_for(kind)
+def _of_parts(kind: Any, named: Named, as_text: bool) -> Column:
+    """Records of one value, and arrays of plain values. All other nested types become JSON text."""
+    name = value_field(kind)
     if name is not None:
         fields = {field["name"]: field["type"] for field in kind["fields"]}
-        make, stored, encoding = _column(fields[name], named, reads_off)
+        make, stored, encoding = _column(fields[name], named, as_text)
         return (lambda value: None if value is None else make(value.get(name))), stored, encoding
     if (
         isinstance(kind, Mapping)
@@ -181,14 +181,14 @@ def _inside(written: Any, named: Named) -> Make:
         return _same
     found = scalar(kind)
     if found is not None:
-        return _meaning(kind, *found)
+        return _semantic_value(kind, *found)
     if kind["type"] == "array":
         item = _inside(kind["items"], named)
         return lambda value: None if value is None else [item(one) for one in value]
     if kind["type"] == "map":
         one = _inside(kind["values"], named)
         return lambda value: None if value is None else {key: one(each) for key, each in value.items()}
-    name = stands_for(kind)
+    name = value_field(kind)
     fields = {field["name"]: field["type"] for field in kind["fields"]}
     if name is not None:
         make = _inside(fields[name], named)
@@ -201,7 +201,7 @@ def _inside(written: Any, named: Named) -> Make:
 
 
 def _later(kind: Any, named: Named) -> Make:
-    """A maker that is made when it is first needed: a record can hold itself."""
+    """A maker that is built at its first use, because a record type can contain itself."""
     made: list[Make] = []
 
     def make(value: Any) -> Any:
@@ -214,7 +214,7 @@ def _later(kind: Any, named: Named) -> Make:
     return make
 
 
-def _meaning(kind: Any, stored: T.DataType, encoding: Encoding) -> Make:
+def _semantic_value(kind: Any, stored: T.DataType, encoding: Encoding) -> Make:
     if encoding.kind == "decimal_base64":
         return partial(_decimal_number, scale=encoding.size or 0)
     if encoding.kind.startswith("time_"):
@@ -228,7 +228,7 @@ def _meaning(kind: Any, stored: T.DataType, encoding: Encoding) -> Make:
 
 
 def _nested(value: Any, inside: Make) -> Any:
-    """An array of Datastream's, which holds elements or further arrays."""
+    """An array of Datastream, which has elements or nested arrays."""
     if isinstance(value, Mapping):
         deeper = value.get(_NESTED)
         return inside(value.get(_ELEMENT)) if deeper is None else _nested(deeper, inside)
@@ -260,25 +260,25 @@ def _floats_in_array(value: Any) -> Any:
 
 
 def _bare(value: Any) -> Any:
-    """The value of a union, without what says which of its types it is."""
+    """The value of a union without the wrapper that names its type."""
     return next(iter(value.values())) if isinstance(value, dict) else value
 
 
 def _member_text(value: dict[str, Any], makers: Sequence[Make]) -> str | None:
-    """The value of a union as text. `makers`: of its types."""
+    """The value of a union as text. `makers`: one for each of its types."""
     ((name, inside),) = value.items()
     made = makers[int(name.removeprefix(_MEMBER))](inside)
     return text.json_text(made) if isinstance(made, dict | list) else text.as_text(made)
 
 
 def _time_of_event(count: int | None, unit: str) -> str | None:
-    """A time of an event; none where it is beyond the calendar."""
+    """A time of an event. None if it is outside of the years 1 to 9999."""
     found = text.instant(count, unit)
     return found if found is None or found.endswith("Z") else None
 
 
 def as_it_is(value: Any) -> Any:
-    """A value of any type as it is encoded: bytes as base64, NaN and the infinities as text, values of unions bare."""
+    """A value of any type in its encoded form: bytes as base64, NaN and infinities as text, union values unwrapped."""
     if value is None or type(value) is str:
         return value
     if isinstance(value, float):

@@ -1,7 +1,7 @@
-"""Types of Avro: how the values of each are stored, and how their bytes carry them.
+"""Avro types: the stored type and the encoding of their values.
 
-The logical types are in the writer's schema. They count where they belong, inside the type; on the field instead of the
-type they mean nothing, and values stay numbers.
+Logical types come from the writer's schema. A logical type counts only inside the type. On the field it is ignored, and
+values stay numbers.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ _LOGICAL: Final[dict[tuple[str, str], tuple[T.DataType, EncodingKind]]] = {
 }
 _IN_ARRAYS: Final = ("boolean", "int", "long", "double", "string")
 _ONE_VALUE: Final = (("value", "length"), ("timestamp", "offset"))
-"""The fields of records that stand for one value, that of the first one."""
+"""The fields of records that are one value: the value of the first field."""
 EVENT_TIMES: Final = ("read_timestamp", "source_timestamp")
 
 
 def clock_unit(kind: Any) -> str:
-    """What a time of an event counts."""
+    """The unit in which a time of an event is counted."""
     logical = kind.get("logicalType") if isinstance(kind, Mapping) else None
     return "micros" if logical == "timestamp-micros" else "millis"
 
 
 def only_type(kind: Any) -> Any:
-    """The one type of a union with null; the union where there are more."""
+    """The type of a union of one type and null. A union of several types stays a list."""
     parts = [part for part in kind if part != "null"] if isinstance(kind, list) else [kind]
     return parts[0] if len(parts) == 1 else parts
 
 
 def type_of(written: Any, named: Named) -> Any:
-    """The same, and what a name stands for, or a type inside a type."""
+    """The same, with references to named types and nested type declarations resolved."""
     kind = only_type(written)
     inside = kind.get("type") if isinstance(kind, Mapping) else None
     if isinstance(inside, list | Mapping):
@@ -66,12 +66,12 @@ def type_of(written: Any, named: Named) -> Any:
 
 
 def name_of(kind: Any) -> Any:
-    """What kind of type it is; a union stays what it is."""
+    """The name of a type. A union stays a list."""
     return kind["type"] if isinstance(kind, Mapping) else kind
 
 
 def scalar(kind: Any) -> Typed | None:
-    """How a type of no parts is stored, and its encoding; None of another one. `kind`: as `type_of` gives it."""
+    """The stored type and encoding of a type without parts. None for another type. `kind`: a result of `type_of`."""
     name = name_of(kind)
     logical = str(kind.get("logicalType")) if isinstance(kind, Mapping) else ""
     if not isinstance(name, str):
@@ -83,15 +83,15 @@ def scalar(kind: Any) -> Typed | None:
 
 
 def array_of_scalars(kind: Any) -> Typed | None:
-    """The same of an array of what is stored as it is; None of another type."""
+    """The same for an array of plain items. None for another type."""
     if not (isinstance(kind, Mapping) and kind["type"] == "array" and only_type(kind["items"]) in _IN_ARRAYS):
         return None
     stored, encoding = _PLAIN[only_type(kind["items"])]
     return T.ArrayType(stored), Encoding("array", items=Encoding.of(stored, encoding))
 
 
-def stands_for(kind: Any) -> str | None:
-    """The name of the field that a record stands for; None of another type."""
+def value_field(kind: Any) -> str | None:
+    """The field whose value a record of one value has. None for another type."""
     if not (isinstance(kind, Mapping) and kind["type"] == "record"):
         return None
     names = {field["name"] for field in kind["fields"]}

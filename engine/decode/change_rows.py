@@ -1,7 +1,7 @@
-"""Events of one table as rows of its `changes`: the same for every format, for images are JSON objects.
+"""Decodes events of one table to rows of its `changes`, in the same way for every format: images are JSON objects.
 
-Rows are decoded column by column: each column is converted by one function, chosen by how the events carry it. Only
-rows in which something is unusual (a value that does not fit, a missing column, another field) are examined one by one.
+Rows are decoded column by column. One function converts each column; the encoding of the events decides which one. Only
+unusual rows are examined one by one: rows with a value that does not fit, a missing column or an additional field.
 
     op      before, after                   row          present   before   reason
     insert  null, {id: 1, a: 2}             {1, 2}       null      null     null
@@ -40,20 +40,19 @@ _ADDED: Final = (
     T.StructField("schema_hash", T.LongType()),
     T.StructField("is_half", T.BooleanType()),
 )
-_Carrying = tuple[int | None, bool]
-"""How events carry values: the hash of their schema, and whether they come from MySQL or MariaDB."""
+_EncodingKey = tuple[int | None, bool]
+"""What decides the encoding of values: the hash of the schema, and whether the source is MySQL or MariaDB."""
 
 
 class TableDecoder:
-    """Decodes the changes of one table. `splits_keys`: an update becomes two changes where it changes a key that only
-    the spec names."""
+    """Decodes the changes of one table. `splits_keys`: an update of a key that only the spec declares is split."""
 
     def __init__(self, shape: TableShape, spec: TableSpec, splits_keys: bool = False) -> None:
         form = format_of(spec.source.format)
         self._shape = shape
         self._time_zone = spec.source.time_zone
         self._hashes = {number for column in shape.columns for number, _ in column.encodings if number is not None}
-        self._readers: dict[_Carrying, Readers] = {}
+        self._readers: dict[_EncodingKey, Readers] = {}
         self._rules = TableRules(
             shape=shape,
             details=RowDetails(shape),
@@ -68,8 +67,8 @@ class TableDecoder:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of decoded changes: those of `change_fields` but content_hash, with values that are not masked;
-        then reason (null: good), schema_hash, and is_half: a half of an update that is split here."""
+        """The columns of decoded changes: `change_fields` without content_hash, with unmasked values; then reason (null
+        for a valid change), schema_hash, and is_half (true for a half of an update that is split here)."""
         return self._rules.schema
 
     def decode(self, events: pa.RecordBatch) -> pa.RecordBatch:
@@ -83,50 +82,50 @@ class TableDecoder:
         if len(groups) == 1:
             return self._decode_group(events, *groups)[0]
         parts, origins = [], []
-        for carrying, places in groups.items():
-            part, found = self._decode_group(events.take(pa.array(places, pa.int64())), carrying)
+        for encoding_key, places in groups.items():
+            part, found = self._decode_group(events.take(pa.array(places, pa.int64())), encoding_key)
             parts.append(part)
             origins += [places[at] for at in found]
         order = sorted(range(len(origins)), key=origins.__getitem__)
         return pa.concat_batches(parts).take(pa.array(order, pa.int64()))
 
-    def _groups(self, events: pa.RecordBatch) -> dict[_Carrying, Sequence[int]]:
-        """The places of events that carry their values alike, by how they carry them."""
+    def _groups(self, events: pa.RecordBatch) -> dict[_EncodingKey, Sequence[int]]:
+        """The places of events, grouped by the encoding of their values."""
         hashes, connectors = events.column("schema_hash"), events.column("connector")
         if len(pc.unique(hashes)) <= 1 and len(pc.unique(connectors)) <= 1:
             only = (hashes[0].as_py(), connectors[0].as_py()) if len(events) else (None, None)
-            return {self._carrying(*only): range(len(events))}
-        groups: dict[_Carrying, list[int]] = {}
+            return {self._encoding_key(*only): range(len(events))}
+        groups: dict[_EncodingKey, list[int]] = {}
         for at, both in enumerate(zip(hashes.to_pylist(), connectors.to_pylist(), strict=True)):
-            groups.setdefault(self._carrying(*both), []).append(at)
+            groups.setdefault(self._encoding_key(*both), []).append(at)
         return dict(groups)
 
-    def _carrying(self, schema_hash: int | None, connector: str | None) -> _Carrying:
+    def _encoding_key(self, schema_hash: int | None, connector: str | None) -> _EncodingKey:
         return (schema_hash if schema_hash in self._hashes else None, connector in _MYSQL_CONNECTORS)
 
-    def _decode_group(self, events: pa.RecordBatch, carrying: _Carrying) -> tuple[pa.RecordBatch, Sequence[int]]:
-        """The changes of events that carry their values alike; and from which event each one is."""
-        batch = RowBatch(self._rules, self._readers_of(carrying), events)
+    def _decode_group(self, events: pa.RecordBatch, encoding_key: _EncodingKey) -> tuple[pa.RecordBatch, Sequence[int]]:
+        """The changes of events with equal encodings, and the event of each change."""
+        batch = RowBatch(self._rules, self._readers_of(encoding_key), events)
         changes = batch.changes()
         updates, old_keys = batch.moves()
         if not updates:
             return changes, range(changes.num_rows)
         return split_updates(changes, updates, old_keys, self._shape)
 
-    def _readers_of(self, carrying: _Carrying) -> Readers:
-        if carrying not in self._readers:
-            schema_hash, is_mysql = carrying
-            self._readers[carrying] = {
+    def _readers_of(self, encoding_key: _EncodingKey) -> Readers:
+        if encoding_key not in self._readers:
+            schema_hash, is_mysql = encoding_key
+            self._readers[encoding_key] = {
                 column.name: column_reader(
                     column, schema_hash, is_mysql, self._time_zone, is_key=column.name in self._shape.keys
                 )
                 for column in self._shape.columns
             }
-        return self._readers[carrying]
+        return self._readers[encoding_key]
 
 
 def _values_of(columns: Iterable[ColumnShape]) -> T.StructType:
-    """The type of the columns' values before their masks."""
+    """The struct type of the columns' unmasked values."""
     return T.StructType([T.StructField(column.name, column.value_type) for column in columns])
 
 

@@ -1,7 +1,7 @@
-"""What the changes of a table carry about its columns: schemas, keys, and the kinds of values without a schema.
+"""Summaries of the columns that changes have: schemas, keys, and the kinds of values without a schema.
 
-A summary of some changes. Summaries of several tasks are merged; the result does not depend on how the changes were
-divided, or on the order of the tasks.
+Each task summarizes its changes, and the summaries are merged. The result does not depend on the split of the changes
+into tasks, or on the order of the tasks.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from siltstone.engine.decode.connect import Typed
 from siltstone.engine.decode.event import Event
 from siltstone.engine.decode.event_schemas import KNOWN_FROM_VALUES, key_columns, row_columns
 from siltstone.engine.decode.json_kinds import kind_of, type_of_kinds
-from siltstone.engine.decode.json_value import MISFIT, parse_object, raw_fields
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse_object, raw_fields
 from siltstone.engine.spec.renamed_names import NewNames, renamed
 
 NEEDED: Final = (
     "file", "line", "schema_hash", "row_schema_json", "key_schema_json", "key_json", "before_json", "after_json",
 )  # fmt: skip
-"""The columns of the frame of events that a summary is made of."""
+"""The columns of the frame of events that a summary needs."""
 _SCALE: Final = "scale"
 _SCALE_TEXT: Final = b'"scale"'
 T = TypeVar("T")
 _MOST_CACHED: Final = 2_000
 Place = tuple[str, int]
 Schemas = tuple[int | None, str | None, str | None]
-"""What a change carries: the hash of its row's schema, that schema, and its key's."""
+"""The schemas of a change: the hash of the row schema, the row schema, and the key schema."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What changes carry about their columns.
+    """The columns that changes have.
 
     `schemas`: the columns of each schema, by its hash. `has_schemaless`: some changes have no schema. `inferred`: the
-    types that the values of those have, for every field, in order. `any_scale`: fields with numbers that carry their
-    own scale. `keys`: the keys of changes. `variants`: names, in lower case, of which one change has two spellings.
-    `renames`: the columns by the names that they had before, in lower case.
+    types of the values of those changes, for every field, in order. `any_scale`: fields whose numbers have their own
+    scale. `keys`: the keys of changes. `variants`: lower-case names that one change has in two spellings. `renames`:
+    the columns by their earlier names, in lower case.
     """
 
     schemas: tuple[tuple[int, dict[str, Typed]], ...]
@@ -57,38 +57,38 @@ class Seen:
 
     @classmethod
     def nothing(cls) -> Seen:
-        """Of changes without schemas whose values were not read."""
+        """The result for changes without schemas whose values were not read."""
         return cls((), True, {}, frozenset(), ())
 
     @property
     def has_readable_schemas(self) -> bool:
-        """Whether every schema names columns: otherwise some fields are unknown."""
+        """Whether every schema has columns. If not, some fields are unknown."""
         return all(columns for _, columns in self.schemas)
 
     @property
     def schema_fields(self) -> tuple[str, ...]:
-        """The fields of the schemas, in order: those of the schema with the most fields first."""
+        """The fields of the schemas, in order. The schema with the most fields comes first."""
         schemas = sorted(self.schemas, key=lambda item: (-len(item[1]), item[0]))
         return tuple(dict.fromkeys(name for _, columns in schemas for name in columns))
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
-        """All fields whose type is known, in order: those of schemas first."""
+        """All fields with a known type, in order. The fields of schemas come first."""
         return tuple(dict.fromkeys([*self.schema_fields, *self.inferred]))
 
     def of_column(self, name: str, fields: Mapping[str, T]) -> T | None:
-        """What fields have for a column, in whatever spelling it is there."""
+        """The entry for a column, in any of its spellings."""
         if name in fields:
             return fields[name]
         return next((fields[other] for other in self.spellings(name) if other in fields), None)
 
     def typed(self, name: str) -> list[tuple[int, Typed]]:
-        """What each schema declares for a column."""
+        """The type and encoding of a column in each schema that has it."""
         both = [(number, self.of_column(name, columns)) for number, columns in self.schemas]
         return [(number, typed) for number, typed in both if typed is not None]
 
     def spellings(self, name: str) -> frozenset[str]:
-        """The other spellings of a column in changes that have it once, and its old names."""
+        """The other spellings of a column, and its old names. A change has only one of them."""
         folded = self.folded(name)
         alike = () if folded in self.variants else self._alike.get(folded, ())
         return frozenset(alike) - {name}
@@ -101,17 +101,18 @@ class Seen:
         return found
 
     def folded(self, name: str) -> str:
-        """The present name of a column in lower case: what all its spellings have in common."""
+        """The current name of a column in lower case, which is equal for all its spellings."""
         return renamed(name, self.renames).casefold()
 
     def has_both_names(self) -> bool:
-        """Whether changes have a column under an old name and under the new one, perhaps one change both."""
+        """Whether changes have a column under an old name and under the new name. One change can have both."""
         there = {name.casefold() for name in self.fields}
         return any(old in there and new.casefold() in there for old, new in self.renames.items())
 
 
 class _State(msgspec.Struct):
-    """A summary as it is sent between processes. `first_fields`: of the first image without a schema, and its place."""
+    """A summary in the form in which processes exchange it. `first_fields`: the fields of the first image without a
+    schema; `first_place`: its place."""
 
     schemas: dict[int, str] = msgspec.field(default_factory=dict)
     keys: set[tuple[str, ...]] = msgspec.field(default_factory=set)
@@ -124,9 +125,9 @@ class _State(msgspec.Struct):
 
 
 class ColumnsSeen:
-    """A summary of changes of one table. `infer`: types of fields without a schema are needed; `keys`: so are keys.
+    """A summary of changes of one table. `infer`: collect the types of fields without a schema. `keys`: collect keys.
 
-    What is not needed is not looked for: it takes reading every image, every key.
+    Both cost time, because every image or every key is read.
     """
 
     def __init__(self, infer: bool = True, keys: bool = True) -> None:
@@ -179,13 +180,13 @@ class ColumnsSeen:
 
     @classmethod
     def from_json(cls, text: str) -> ColumnsSeen:
-        """The summary that a text holds."""
+        """The summary from its text."""
         found = cls()
         found._state = msgspec.json.decode(text, type=_State)
         return found
 
     def seen(self) -> Seen:
-        """What the changes carry."""
+        """The columns that the changes have."""
         state = self._state
         schemas = tuple((number, row_columns(schema)) for number, schema in sorted(state.schemas.items()))
         variants = state.variants.union(*(_variants(columns) for _, columns in schemas))
@@ -213,7 +214,7 @@ class ColumnsSeen:
             self._add_image(place, image)
 
     def _add_schemas(self, number: int | None, row_schema: str | None, key_schema: str | None) -> bool:
-        """Add what schemas declare. Gives whether they name the key."""
+        """Add the columns of schemas. Gives whether they name the key."""
         if number is None:
             self._state.has_schemaless = True
         else:
@@ -223,7 +224,7 @@ class ColumnsSeen:
         return bool(key)
 
     def _add_row_schema(self, number: int, schema: str) -> None:
-        """Add a schema. What values say of it differs between changes, and all of it counts."""
+        """Add a schema. Facts from values can differ between changes of one schema, and all of them are merged."""
         known = self._state.schemas.setdefault(number, schema)
         if known != schema and schema.startswith(KNOWN_FROM_VALUES):
             self._state.schemas[number] = dts_types.merged(known, schema)
@@ -231,7 +232,7 @@ class ColumnsSeen:
     def _add_key(self, key: bytes) -> None:
         try:
             self._add_key_columns(raw_fields(key))
-        except MISFIT:
+        except PARSE_ERRORS:
             return
 
     def _add_key_columns(self, names: Iterable[str]) -> None:
@@ -242,7 +243,7 @@ class ColumnsSeen:
     def _add_image(self, place: Place, image: bytes) -> None:
         try:
             fields = parse_object(image)
-        except MISFIT:
+        except PARSE_ERRORS:
             return
         if self._infer:
             self._add_fields(place, fields)
@@ -269,19 +270,19 @@ class ColumnsSeen:
 
 
 def _texts(batch: pa.RecordBatch, name: str) -> list[str | None]:
-    """The values of a column whose texts are long, and few: each is made once."""
+    """The values of a column with few distinct, long texts. Each text is created once."""
     column = batch.column(name).dictionary_encode()
     texts = column.dictionary.to_pylist()
     return [None if at is None else texts[at] for at in column.indices.to_pylist()]
 
 
 def _variants(names: Iterable[str]) -> set[str]:
-    """The names, in lower case, that are there in more than one spelling."""
+    """The names, in lower case, that occur in more than one spelling."""
     return {name for name, number in Counter(name.casefold() for name in names).items() if number > 1}
 
 
 def _has_scale(value: Any) -> bool:
-    """Whether a value is a number that carries its own scale, or a list of such."""
+    """Whether a value is a number with its own scale, or a list with such a number."""
     if isinstance(value, list):
         return any(map(_has_scale, value))
     return isinstance(value, dict) and next(iter(value), None) == _SCALE

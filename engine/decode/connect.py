@@ -1,4 +1,4 @@
-"""The schema that an event carries (Kafka Connect's JSON form): its columns, their stored types and encodings."""
+"""The schema of an event in Kafka Connect's JSON form: its columns, their stored types and encodings."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _PLAIN: Final[dict[str, tuple[T.DataType, EncodingKind]]] = {
     "map": (T.StringType(), "text"),
 }
 _CELL: Final = (["value"], ["value", "set"])
-"""The fields of the cells in which YugabyteDB's connectors put values."""
+"""The fields of the structs in which YugabyteDB's connectors wrap values."""
 
 
 def row_columns(schema_json: str) -> dict[str, Typed]:
@@ -61,12 +61,12 @@ def row_columns(schema_json: str) -> dict[str, Typed]:
 
 
 def key_columns(schema_json: str) -> dict[str, Typed]:
-    """The columns of a key's schema, in their order; none where the key is no struct."""
+    """The columns of a key's schema, in their order. Empty if the key is not a struct."""
     return {field["field"]: typed(field) for field in json.loads(schema_json).get("fields") or ()}
 
 
 def typed(field: Field) -> Typed:
-    """The stored type of a field and how its values are encoded."""
+    """The stored type of a field and the encoding of its values."""
     parts: Sequence[Field] = field.get("fields") or ()
     if [part["field"] for part in parts] in _CELL:
         return typed(parts[0])
@@ -83,7 +83,7 @@ def typed(field: Field) -> Typed:
 
 
 def decimal(scale: int, precision: int) -> Typed:
-    """Numbers of more digits than a decimal has are kept as their digits."""
+    """The stored type of decimals. Numbers with more digits than a decimal type allows are stored as text."""
     whole = max(precision - scale, 0)  # NUMBER(2,5) of Oracle has five places and no whole digit
     places = max(scale, 0)
     if whole + places > MAX_DIGITS:

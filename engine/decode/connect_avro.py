@@ -1,7 +1,7 @@
-"""The schema of an Avro record, as Kafka Connect's Avro converter writes it, in the form that Connect's JSON has.
+"""Converts the Avro schema of Kafka Connect's Avro converter to the form of Connect's JSON schemas.
 
-Only what the decoding of rows looks at: names, types, Connect's names for what a type means, and their parameters.
-Where the converter was told to leave these out (`connect.meta.data=false`), Avro's logical types say a part of it.
+The result has only what the decoding of rows needs: names, types, Connect's semantic type names, and their parameters.
+If the converter is configured to omit these (`connect.meta.data=false`), Avro's logical types replace some of them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _IMAGES: Final = ("before", "after")
 
 
 def row_schema(schema: Any) -> str | None:
-    """The row images of an envelope; None where it has none."""
+    """The schema of the row images of an envelope. None if it has none."""
     schema, named = with_full_names(schema)
     fields = {field["name"]: field["type"] for field in schema["fields"]} if is_record(schema) else {}
     images = [_field(name, fields[name], named) for name in _IMAGES if name in fields]
@@ -45,7 +45,7 @@ def key_schema(schema: Any) -> str:
 
 
 def is_record(schema: Any) -> bool:
-    """Whether it is a record's schema."""
+    """Whether a schema is one of a record."""
     return isinstance(schema, Mapping) and schema.get("type") == "record"
 
 
@@ -58,7 +58,7 @@ def _field(name: str, written: Any, named: Named) -> dict[str, Any]:
 
 
 def _described(written: Any, named: Named) -> dict[str, Any]:
-    """One type. What has no counterpart is a map: it is kept as JSON text."""
+    """One type. A type without a counterpart becomes a map, whose values are stored as JSON text."""
     parts = [part for part in written if part != "null"] if isinstance(written, list) else [written]
     kind = parts[0] if len(parts) == 1 else "map"
     if isinstance(kind, str):
@@ -68,17 +68,19 @@ def _described(written: Any, named: Named) -> dict[str, Any]:
         return _described(inside, named)
     if inside == "record":
         fields = [_field(field["name"], field["type"], named) for field in kind["fields"]]
-        return {"type": "struct", "fields": fields} | _meaning(kind, kind["name"] if kind.get("namespace") else None)
+        return {"type": "struct", "fields": fields} | _semantic_type(
+            kind, kind["name"] if kind.get("namespace") else None
+        )
     if inside == "array":
-        return {"type": "array", "items": _described(kind["items"], named)} | _meaning(kind, None)
-    return {"type": kind.get("connect.type") or _TYPES.get(str(inside), "map")} | _meaning(kind, None)
+        return {"type": "array", "items": _described(kind["items"], named)} | _semantic_type(kind, None)
+    return {"type": kind.get("connect.type") or _TYPES.get(str(inside), "map")} | _semantic_type(kind, None)
 
 
-def _meaning(kind: Mapping[str, Any], usual: str | None) -> dict[str, Any]:
-    """Connect's name of what a type means, and the parameters."""
+def _semantic_type(kind: Mapping[str, Any], usual: str | None) -> dict[str, Any]:
+    """Connect's semantic type name, and its parameters."""
     logical = str(kind.get("logicalType", ""))
     if logical == "decimal" and "precision" not in kind:
-        logical = ""  # what is no valid logical type is ignored, as Avro's specification says
+        logical = ""  # Avro's specification ignores invalid logical types
     name = kind.get("connect.name") or _LOGICAL.get(logical) or usual
     parameters = dict(kind.get("connect.parameters") or {})
     if logical == "decimal":

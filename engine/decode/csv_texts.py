@@ -1,4 +1,4 @@
-"""Records of CSV files as JSON texts: all values are text, and a value that is not there is null."""
+"""Records of CSV files as JSON texts. All values are text, and a missing value is null."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CsvTexts:
         self.row_schema = csv_schema(layout.columns)
 
     def message(self, record: Message) -> Message:
-        """A record as JSON; one that is no row stays what it is, with what is wrong with it."""
+        """A record as JSON. An invalid record keeps its text and gets the problem."""
         try:
             values = values_of(record.text, self._layout)
         except UnicodeDecodeError:

@@ -1,11 +1,11 @@
-"""Column types as a spec declares them, and how events without a schema of their own carry their values."""
+"""Column types that a spec declares, and the encoding of their values in events without a schema."""
 
 from __future__ import annotations
 
 from pyspark.sql import types as T
 
 from siltstone.engine.decode import written_types
-from siltstone.engine.decode.json_encoding import binary_encoding, clock_encoding, natural_encoding
+from siltstone.engine.decode.json_encoding import binary_encoding, clock_encoding, plain_json_encoding
 from siltstone.engine.decode.row_shape import Encoding, EncodingKind
 from siltstone.engine.decode.types.dates_and_times import unit_of
 from siltstone.engine.formats import format_of
@@ -19,7 +19,7 @@ _SAME_KINDS: dict[str, EncodingKind] = {
 }  # fmt: skip
 _COUNTED: dict[str, EncodingKind] = {"millis": "millis", "micros": "micros", "nanos": "nanos"}
 _DIGITS = {"connect": 3, "microseconds": 6, "nanoseconds": 9}
-"""Modes in which every time is counted in one unit, and the digits of a second that the unit has."""
+"""Modes that count every time in one unit, and the digits of a second of that unit."""
 _CLOCKS: dict[str, Encoding] = {
     "connect": Encoding("time_millis"),
     "adaptive_time_microseconds": Encoding("time_micros"),
@@ -29,7 +29,7 @@ _CLOCKS: dict[str, Encoding] = {
 
 
 def stored_type(declared: ColumnType) -> T.DataType:
-    """The stored type. Maps and structs are kept as JSON text."""
+    """The stored type of a declared type. Maps and structs are stored as JSON text."""
     kind = declared.source_encoding.kind
     if kind in ("map", "struct"):
         return T.StringType()
@@ -39,71 +39,71 @@ def stored_type(declared: ColumnType) -> T.DataType:
 
 
 def schemaless_encoding(declared: ColumnType, source: SourceSpec, any_scale: bool = False) -> Encoding:
-    """How an event without a schema carries a value of the declared type.
+    """The encoding of a declared type's values in events without a schema.
 
-    `any_scale`: the events may hold numbers that say their own scale, as PostgreSQL's unconstrained numerics do.
+    `any_scale`: the events can have numbers with their own scale, such as PostgreSQL's unconstrained numerics.
     """
-    if format_of(source.format).values == "natural":
-        return natural_encoding(declared, source)
+    if format_of(source.format).values == "json":
+        return plain_json_encoding(declared, source)
     if format_of(source.format).values == "written":
         return written_types.encoding_of(declared, source)
     return _debezium_encoding(declared, source, any_scale)
 
 
 def _debezium_encoding(declared: ColumnType, source: SourceSpec, any_scale: bool) -> Encoding:
-    said = declared.source_encoding
-    if said.kind == "array":
+    wanted = declared.source_encoding
+    if wanted.kind == "array":
         return Encoding("array", items=_debezium_encoding(declared.children[0][1], source, any_scale))
-    if said.kind == "decimal":
+    if wanted.kind == "decimal":
         return _decimal(declared.data_type(), source, any_scale)
-    if said.kind == "string":
+    if wanted.kind == "string":
         return Encoding("any_text" if any_scale else "text")
-    if said.kind == "binary":
+    if wanted.kind == "binary":
         return binary_encoding(source)
-    if said.kind in ("timestamp", "timestamp_ntz"):
-        return _moment(said, source)
-    if said.kind == "date" and source.times != "isostring":
+    if wanted.kind in ("timestamp", "timestamp_ntz"):
+        return _moment(wanted, source)
+    if wanted.kind == "date" and source.times != "isostring":
         return Encoding("days")
-    if said.kind == "time":
-        return _CLOCKS.get(source.times) or Encoding("time", said.precision)
-    if said.kind == "bits":
-        return Encoding("bits", said.precision)
-    return Encoding({**_TEXT_KINDS, **_SAME_KINDS}[said.kind])
+    if wanted.kind == "time":
+        return _CLOCKS.get(source.times) or Encoding("time", wanted.precision)
+    if wanted.kind == "bits":
+        return Encoding("bits", wanted.precision)
+    return Encoding({**_TEXT_KINDS, **_SAME_KINDS}[wanted.kind])
 
 
-def corrected_encoding(carried: Encoding, said: SourceEncoding, source: SourceSpec) -> Encoding:
-    """The encoding of an event's own schema, with what only the declared type knows: signs, text that is bytes."""
+def corrected_encoding(actual: Encoding, wanted: SourceEncoding, source: SourceSpec) -> Encoding:
+    """The encoding from an event's own schema, corrected by the declared type: signs, bytes written as text."""
     if format_of(source.format).values == "written":
-        return written_types.corrected(carried, said, source)
-    if said.kind == "unsigned" and carried.kind == "integer":
+        return written_types.corrected(actual, wanted, source)
+    if wanted.kind == "unsigned" and actual.kind == "integer":
         return Encoding("unsigned")
-    if said.kind == "bits":
-        return _bits(carried, said, source)
-    if said.kind == carried.kind == "floating":
-        return Encoding("floating")  # whatever the source's own width
-    if said.kind == "binary" and carried.kind == "text":
+    if wanted.kind == "bits":
+        return _bits(actual, wanted, source)
+    if wanted.kind == actual.kind == "floating":
+        return Encoding("floating")  # whatever the width in the source
+    if wanted.kind == "binary" and actual.kind == "text":
         return binary_encoding(source)
-    if said.kind == "decimal" and carried.kind in ("text", "floating", "integer"):
+    if wanted.kind == "decimal" and actual.kind in ("text", "floating", "integer"):
         return Encoding("decimal_text")
-    if said.kind in ("timestamp", "timestamp_ntz") and carried.kind in ("text", "integer"):
-        return Encoding("moment", said.precision)
-    if said.kind == "date" and carried.kind in ("text", "integer"):
+    if wanted.kind in ("timestamp", "timestamp_ntz") and actual.kind in ("text", "integer"):
+        return Encoding("moment", wanted.precision)
+    if wanted.kind == "date" and actual.kind in ("text", "integer"):
         return Encoding("date")
-    if said.kind == "time" and carried.kind in ("text", "integer") and format_of(source.format).values == "natural":
-        return clock_encoding("time_text" if carried.kind == "text" else "time_either", said, source)
-    return carried
+    if wanted.kind == "time" and actual.kind in ("text", "integer") and format_of(source.format).values == "json":
+        return clock_encoding("time_text" if actual.kind == "text" else "time_either", wanted, source)
+    return actual
 
 
-def _bits(carried: Encoding, said: SourceEncoding, source: SourceSpec) -> Encoding:
-    if carried.kind in ("integer", "text") and format_of(source.format).values == "natural":
-        return Encoding("written_any_bits", said.precision)
-    return Encoding("bits", said.precision) if carried.kind in ("bits", "boolean") else carried
+def _bits(actual: Encoding, wanted: SourceEncoding, source: SourceSpec) -> Encoding:
+    if actual.kind in ("integer", "text") and format_of(source.format).values == "json":
+        return Encoding("written_any_bits", wanted.precision)
+    return Encoding("bits", wanted.precision) if actual.kind in ("bits", "boolean") else actual
 
 
-def _moment(said: SourceEncoding, source: SourceSpec) -> Encoding:
-    """A count in the unit of the mode or of the column, or text: that of an instant in every mode."""
-    digits = _DIGITS.get(source.times, said.precision)
-    if said.kind == "timestamp_ntz" and digits is not None and source.times != "isostring":
+def _moment(wanted: SourceEncoding, source: SourceSpec) -> Encoding:
+    """A count in the unit of the mode or of the column, or text. An instant can be text in every mode."""
+    digits = _DIGITS.get(source.times, wanted.precision)
+    if wanted.kind == "timestamp_ntz" and digits is not None and source.times != "isostring":
         return Encoding(_COUNTED[unit_of(digits)])
     return Encoding("moment", digits)
 

@@ -1,4 +1,4 @@
-"""What the decoder of every format is."""
+"""The protocol that the decoder of every format implements."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Protocol
 from siltstone.engine.decode.event import Event, Message
 
 Declared = Mapping[str, tuple[str, ...] | None]
-"""The tables that specs name, and their key columns (None: the events carry them)."""
+"""The tables that specs declare, and their key columns (None: the events have them)."""
 
 
 class Decoder(Protocol):
-    """Decodes the messages of one source. It is made once for each task, and keeps only caches between messages."""
+    """Decodes the messages of one source. Each task has one decoder, which keeps only caches between messages."""
 
     def events(self, message: Message) -> Sequence[Event]:
-        """The events of a message: at least one. The messages of a file come in their order."""
+        """The events of a message, at least one. The messages of a file are passed in their order."""
         ...

@@ -1,7 +1,7 @@
-"""The Avro schema of Alibaba DTS's records: names as the format's documentation has them, in the order of the wire.
+"""The Avro schema of Alibaba DTS's records: the names of the format's documentation, in the order of the encoding.
 
-There is no registry and no fingerprint: every message is one bare record. Since 2020 a record may end in
-`bornTimestamp`, and nothing in front of it says whether it is there.
+There is no registry and no fingerprint: every message is one bare record. Since 2020 a record can end with
+`bornTimestamp`, and nothing before that field shows whether it is there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ VALUES: Final[dict[str, dict[str, Any]]] = {
     "BinaryObject": {"type": "string", "value": "bytes"},
     "TextObject": {"type": "string", "value": "string"},
 }
-"""The records that a value can be; after them, of the same union, EmptyObject."""
+"""The record types of values. EmptyObject is the last type of the same union."""
 EMPTY: Final = ("NULL", "NONE")
 
 
@@ -43,14 +43,14 @@ def _enum(name: str, symbols: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _images(first: bool) -> list[Any]:
-    """The type of an image; named types are defined where they stand first."""
+    """The type of an image. Named types are defined at their first use."""
     empty = _enum("EmptyObject", EMPTY)
     values = [_record(name, fields) for name, fields in VALUES.items()] + [empty] if first else [*VALUES, "EmptyObject"]
     return ["null", "string", {"type": "array", "items": ["null", *values]}]
 
 
 def message_schema(born: bool) -> dict[str, Any]:
-    """The schema of one message; `born`: of the newer ones."""
+    """The schema of one message. `born`: the newer schema, with `bornTimestamp`."""
     field = _record("Field", {"name": "string", "dataTypeNumber": "int"})
     fields = {
         "version": "int",

@@ -1,7 +1,7 @@
-"""The columns of DTS's records by the numbers of their types, as each source numbers its own.
+"""The columns of DTS's records, from the type numbers of each kind of source.
 
-A number does not say all: whether a BLOB is one or a TEXT, how many digits a decimal has. That the values say, those of
-any record of the table; `told` holds it.
+A number does not define the type completely. It does not show whether a BLOB is a BLOB or a TEXT, or how many digits a
+decimal has. The values of the table's records show this; `facts` of a schema collects it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from siltstone.engine.decode.connect import MAX_DIGITS, Typed
 from siltstone.engine.decode.row_shape import Encoding, EncodingKind
 
 PRIMARY: Final = "primary"
-"""What the primary key is called among the keys of a table, in lower case."""
+"""The name of the primary key among the keys of a table, in lower case."""
 EITHER: Final = "/"
-"""Between what two values of one column say."""
+"""Separates the facts of two values of one column."""
 _TEXT: Final[Typed] = (T.StringType(), Encoding("written_text"))
 UNSURE: Final[Typed] = (T.StringType(), Encoding("unsure"))
-"""Text as far as anybody can see; nulls of a column of bytes look the same."""
+"""Probably text. A column of bytes with only nulls looks the same."""
 _BYTES: Final[Typed] = (T.BinaryType(), Encoding("marked"))
 
 
@@ -36,7 +36,7 @@ _DATE, _TIME = _plain(T.DateType(), "date"), _plain(T.StringType(), "written_tim
 _LOCAL, _INSTANT = _plain(T.TimestampNTZType(), "written_moment"), _plain(T.TimestampType(), "written_moment")
 _FLAG, _WIDE = _plain(T.BooleanType(), "written_boolean"), _plain(T.DecimalType(20, 0), "written_integer")
 
-# An INT of MySQL can be unsigned, which the number does not say: a long holds both.
+# An INT of MySQL can be unsigned, which the number does not show. A long holds both.
 _MYSQL: Final[dict[int, Typed]] = {
     1: _INT, 2: _INT, 3: _LONG, 4: _SINGLE, 5: _DOUBLE, 7: _INSTANT, 8: _LONG, 9: _INT, 10: _DATE, 11: _TIME,
     12: _LOCAL, 13: _INT, 14: _DATE, 16: _WIDE, 17: _INSTANT, 18: _LOCAL, 19: _TIME, 245: _TEXT, 247: _TEXT, 248: _TEXT,
@@ -58,11 +58,11 @@ _DECIMALS: Final = {"MySQL": (0, 246), "DRDS": (0, 246), "Oracle": (2,), "Postgr
 def row_columns(schema_json: str) -> dict[str, Typed]:
     """The columns, in their order.
 
-    A decimal of which no value was seen has no type yet, and is no column yet.
+    A decimal without any value so far has no type and is not a column yet.
     """
     schema = json.loads(schema_json)
     columns = {}
-    for field, facts in zip(schema["fields"], chain(schema["told"].split(";"), repeat("")), strict=False):
+    for field, facts in zip(schema["fields"], chain(schema["facts"].split(";"), repeat("")), strict=False):
         typed = _typed(schema["dts"], field["dataTypeNumber"], {*facts.split(EITHER)} - {""})
         if typed is not None:
             columns[field["name"]] = typed
@@ -70,18 +70,18 @@ def row_columns(schema_json: str) -> dict[str, Typed]:
 
 
 def merged(one: str, other: str) -> str:
-    """One schema with what the values of both say. Both have the same list of fields."""
+    """A schema with the facts of both schemas. Both have the same list of fields."""
     schema = json.loads(one)
-    facts = [json.loads(text)["told"].split(";") for text in (one, other)]
+    facts = [json.loads(text)["facts"].split(";") for text in (one, other)]
     both = [
         {fact for listed in pair for fact in listed.split(EITHER)} - {""} for pair in zip_longest(*facts, fillvalue="")
     ]
-    schema["told"] = ";".join(EITHER.join(sorted(found)) for found in both)
+    schema["facts"] = ";".join(EITHER.join(sorted(found)) for found in both)
     return json.dumps(schema, separators=(",", ":"))
 
 
 def key_columns(key_schema: Any) -> tuple[str, ...]:
-    """The columns of the primary key, or of the only unique one."""
+    """The columns of the primary key, or of the only unique key."""
     keys = {str(name): columns for name, columns in key_schema.items() if columns}
     primary = [columns for name, columns in keys.items() if name.lower() == PRIMARY]
     chosen = primary or (list(keys.values()) if len(keys) == 1 else [()])
@@ -97,7 +97,7 @@ def _typed(source: str, number: int, seen: set[str]) -> Typed | None:
 
 
 def _decimal(seen: Iterable[str]) -> Typed | None:
-    """Room for the digits of every value; text where a decimal has not so many, or a value does not say them."""
+    """A decimal type for the digits of every value. Text if it is too long, or if a value has no digits."""
     facts = set(seen)
     if not facts:
         return None

@@ -1,4 +1,4 @@
-"""Epochs: where a log began anew, its positions start again. Rules over the event itself say which epoch it is in.
+"""Epochs: after a log is reset, its positions restart. Rules over the event itself determine its epoch.
 
 So an event has the same epoch whenever it arrives. The epoch is the first segment of every position.
 
@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from siltstone.engine.decode.event import CHANGE, Event, Reject, copied
-from siltstone.engine.decode.json_value import MISFIT, parse, raw_fields
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse, raw_fields
 from siltstone.engine.decode.position_text import EPOCH_DIGITS, OWN_EPOCHS
 from siltstone.engine.formats import kind_of
 from siltstone.engine.names import OP_READ
@@ -28,22 +28,22 @@ _SERVER_OF_DATASTREAM: Final = ("datastream_master_server_id", "gtid")
 _EPOCH_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 SourceBlock = Callable[[bytes], Mapping[str, Any]]
 UNKNOWN: Final = (
-    "an event that names no server (a READ, a stream of Datastream without GTIDs) does not say of which epoch it is:"
-    " give the epoch an until, or a path, beside server_id and gtid"
+    "the event names no server (a READ, or a stream of Datastream without GTIDs), so that its epoch is unknown:"
+    " add until or path to the epoch, next to server_id and gtid"
 )
 
 
 class EpochRules:
-    """The declared epochs of one source. `source_block`: what a message says about its source, as JSON has it."""
+    """The declared epochs of one source. `source_block`: the JSON fields of a message about its source."""
 
     def __init__(self, epochs: Sequence[EpochSpec], source_block: SourceBlock) -> None:
         self._source_block = source_block
         self._epochs = [_Rule(epoch) for epoch in epochs]
-        self._asks_source = any(epoch.server_id is not None or epoch.gtid is not None for epoch in epochs)
+        self._needs_source_block = any(epoch.server_id is not None or epoch.gtid is not None for epoch in epochs)
 
     def applied(self, events: Iterable[Event]) -> Iterator[Event]:
-        """The events with their positions in the epochs they are in: the first rule that holds, else the one after the
-        last. A change of which the rules do not tell it is rejected."""
+        """The events with their positions in their epochs. The epoch is that of the first rule that holds, or the last
+        one if no rule holds. A change whose epoch the rules cannot determine is rejected."""
         for event in events:
             if event.position is None:
                 yield event
@@ -57,7 +57,7 @@ class EpochRules:
             yield event
 
     def _number(self, event: Event) -> int | None:
-        source = _server_of(self._source_block(event.text or b"null")) if self._asks_source else {}
+        source = _server_of(self._source_block(event.text or b"null")) if self._needs_source_block else {}
         for index, rule in enumerate(self._epochs):
             holds = rule.holds(event, source)
             if holds is None:
@@ -74,10 +74,10 @@ class _Rule:
         self._until = None if epoch.until is None else _micros(epoch.until)
 
     def holds(self, event: Event, source: Mapping[str, Any]) -> bool | None:
-        """Whether all conditions hold; None where the event does not say, and no condition but the server's is there.
+        """Whether all conditions hold. None if the event names no server and the rule has no other condition.
 
-        A READ of MySQL names no server and no GTID, nor do changes of a source that omits them: only the other
-        conditions decide for those.
+        A READ of MySQL has no server and no GTID. Changes of a source that omits them have none either. For those
+        events only the other conditions count.
         """
         epoch = self._epoch
         others = [self._path.search(event.file) is not None] if self._path is not None else []
@@ -86,8 +86,8 @@ class _Rule:
         server, gtid = source.get("server_id"), source.get("gtid") or ""
         if epoch.server_id is None and epoch.gtid is None:
             return all(others)
-        is_silent = not server and not gtid and (event.op == OP_READ or kind_of(event.source).omits_server)
-        if is_silent:
+        names_no_server = not server and not gtid and (event.op == OP_READ or kind_of(event.source).omits_server)
+        if names_no_server:
             return all(others) if others else None
         if epoch.server_id is not None and server != epoch.server_id:
             return False
@@ -97,8 +97,8 @@ class _Rule:
 
 
 def source_block_of(text: bytes) -> Mapping[str, Any]:
-    """What a message of JSON says about its source: Debezium's source block, or Datastream's metadata by the same
-    names; nothing where it has neither."""
+    """The server fields of a JSON message: of Debezium's source block, or of Datastream's metadata under the same
+    names. Empty if it has neither."""
     record = _fields(text)
     value = _fields(record.get("value"))
     found: dict[str, Any] = {}
@@ -109,22 +109,22 @@ def source_block_of(text: bytes) -> Mapping[str, Any]:
 
 
 def _fields(text: bytes | msgspec.Raw | None) -> dict[str, msgspec.Raw]:
-    """The fields of an object, none of another value: row images are large, and not looked into."""
+    """The fields of an object. Empty for another value. Row images are large and are not parsed."""
     try:
         return {} if text is None else raw_fields(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         return {}
 
 
 def _add(found: dict[str, Any], block: Mapping[str, msgspec.Raw], names: Sequence[str]) -> None:
-    """Add the server and the GTID of a block that were not found before. `names`: of both, in the block."""
+    """Add the server and the GTID of a block if they are not found yet. `names`: their names in the block."""
     for name, own in zip(_SERVER, names, strict=True):
         if found.get(name) is None and own in block:
             found[name] = parse(bytes(block[own]))
 
 
 def _server_of(block: Mapping[str, Any]) -> dict[str, Any]:
-    """`server_id` as a number and `gtid` as text; None for what is neither."""
+    """`server_id` as a number and `gtid` as text. None for a value of another type."""
     server, gtid = (block.get(name) for name in _SERVER)
     is_text = isinstance(server, str) and server.isascii() and server.isdigit()
     number = int(server) if is_text else server if isinstance(server, int) else None  # type: ignore[arg-type]
@@ -138,8 +138,8 @@ def _micros(moment: datetime) -> int:
 
 
 def ending(pattern: str) -> str:
-    """The regular expression of names that end so: `*` is any text inside a folder, `**` across folders, `?` a
-    character."""
+    """The regular expression for names that end with a pattern: `*` matches text inside a folder, `**` across folders,
+    `?` one character."""
     words = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
     pieces, rest = [], pattern
     while rest:

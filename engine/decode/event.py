@@ -1,7 +1,7 @@
-"""What goes into a decoder and what comes out: messages in; changes, control events and rejects out.
+"""The input and output of a decoder: messages, and changes, control events and rejects.
 
-Times are microseconds since 1970-01-01T00:00:00Z. Images and keys are JSON text (bytes, UTF-8), exactly as the
-message carries them; their values are converted later, for all changes of a table at once.
+Times are microseconds since 1970-01-01T00:00:00Z. Images and keys are JSON text (bytes, UTF-8), exactly as in the
+message. Their values are converted later, for all changes of a table at once.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Kind = Literal["change", "control", "reject"]
 
 
 class Message(msgspec.Struct, gc=False):
-    """One record of a source, where it stands, and what its file says about it.
+    """One record of a source, its place, and facts about its file.
 
     `text` is the record: a line of a text file, or the JSON text of a typed record. `row_schema` describes the columns
-    of a typed file, as JSON text. `problem` says what is wrong with the record that its text does not show. `is_last`:
-    no record follows it in its file. `after_gap`: the file before this one was not read.
+    of a typed file, as JSON text. `problem` is a defect of the record that its text does not show. `is_last`: it is the
+    last record of its file. `after_gap`: the file before this one was not read.
     """
 
     file: str
@@ -35,7 +35,7 @@ class Message(msgspec.Struct, gc=False):
 
 
 class Announced(msgspec.Struct, gc=False):
-    """What a change says about its transaction: how many records it has, over how many partitions, and where it is."""
+    """A change's own facts about its transaction: its records, its partitions, and the change's place in it."""
 
     size: int | None = None
     partitions: int | None = None
@@ -46,13 +46,13 @@ class Announced(msgspec.Struct, gc=False):
 class Event(msgspec.Struct, gc=False, kw_only=True):
     """One event of a source. Read it as a `Change`, a `Control` or a `Reject`.
 
-    `file` and `line` say where its message stands; `text` is that message (None for the second and later events of one
-    message). `key`, `before`, `after`, `old_key`, `new_key` are JSON text; `row_schema` and `key_schema` describe their
-    columns in the form of the format. `is_whole`: a column that the row does not have is null, not unknown.
-    `log_file`: the name of the source's log file that `position` has the number of.
+    `file` and `line` are the place of its message. `text` is that message (None for the second and later events of one
+    message). `key`, `before`, `after`, `old_key` and `new_key` are JSON text. `row_schema` and `key_schema` describe
+    their columns in the form of the format. `is_whole`: a column that the row lacks is null, not unknown. `log_file`:
+    the name of the source's log file whose number is in `position`.
 
-    With more than 15 arguments, Python makes a dictionary first: decoders set the other fields afterwards, which takes
-    a third of the time.
+    Python creates a dictionary for calls with more than 15 arguments. So decoders set the other fields afterwards,
+    which takes a third of the time.
     """
 
     file: str
@@ -96,14 +96,14 @@ class Change(Event, gc=False, kw_only=True):
 
 
 class Control(Event, gc=False, kw_only=True):
-    """The source says something that is no change of a row. `control_kind` names it (`engine.schema.control_kinds`),
-    `control` is its JSON text."""
+    """An event of the source that changes no row. `control_kind` is its kind (`engine.schema.control_kinds`), `control`
+    is its JSON text."""
 
     kind: Kind = CONTROL
 
 
 class Reject(Event, gc=False, kw_only=True):
-    """A record that is no event of the format. `reason` says why; it names fields and types, never values."""
+    """A record that is not a valid event of the format. `reason` names fields and types, never values."""
 
     kind: Kind = REJECT
 
@@ -114,7 +114,7 @@ _copied_values: Final = attrgetter(*_COPIED)
 
 
 def copied(kind: type[_E], event: Event, **others: Any) -> _E:
-    """The same event of another kind, with other fields."""
+    """A copy of an event as another kind, with other values of some fields."""
     found = kind(file=event.file, line=event.line, text=event.text)
     for name, value in zip(_COPIED, _copied_values(event), strict=True):
         if value is not None:

@@ -1,4 +1,4 @@
-"""Messages from Arrow, and events as Arrow: a few thousand at a time, column by column."""
+"""Converts Arrow to messages, and events to Arrow: some thousand at a time, column by column."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ SCHEMA: Final = pa.schema([*((name, kind) for name, _, kind in COLUMNS), ("annou
 """The frame of events."""
 TEXT_HASH: Final = "text_hash"
 SCHEMA_WITHOUT_TEXTS: Final = SCHEMA.append(pa.field(TEXT_HASH, pa.int64()))
-"""The same with a hash of a change's text in place of the text."""
+"""The frame of events with a hash in place of the text of a change."""
 BYTES: Final = frozenset({"text", "key", "before", "after", "old_key", "new_key", "control"})
 TEXT_HASH_SEED: Final = 42
 _SIGN: Final = 1 << 63
 
 
 def messages_of(batch: pa.RecordBatch) -> list[Message]:
-    """The messages of a batch with the columns file, line, text, and perhaps the other fields of `Message`."""
+    """The messages of a batch with the columns file, line, text, and optionally the other fields of `Message`."""
     names = [name for name in Message.__struct_fields__ if name in batch.schema.names]
     columns = [_values(batch.column(name), name) for name in names]
     return [Message(**dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
@@ -84,8 +84,8 @@ def event_batch(events: Sequence[Event]) -> pa.RecordBatch:
 
 
 def batch_without_texts(events: Sequence[Event]) -> pa.RecordBatch:
-    """The same without the texts of changes: a text is half of what an event takes in memory, and the texts of those
-    only are asked for whose values are refused. Where a line is many changes, some have no text, and no hash.
+    """The events without the texts of changes. A text is half of an event's memory, and only the texts of changes with
+    rejected values are needed. If a line has many changes, some have no text and no hash.
 
     Gives: the columns of SCHEMA_WITHOUT_TEXTS.
     """
@@ -101,7 +101,7 @@ def array_of(events: Sequence[Event | Message], field: str, kind: pa.DataType) -
     """One field of events or messages, as a column."""
     values = list(map(attrgetter(field), events))
     if field in BYTES:
-        # Without a look at the bytes: a reject keeps its record as it is, also where it is not UTF-8.
+        # The bytes are not checked: a reject keeps its record unchanged, even if it is not UTF-8.
         return pa.array(values, pa.binary()).view(pa.string())
     return pa.array(values, kind)
 
@@ -118,6 +118,6 @@ def _announced(values: Sequence[Announced | None]) -> pa.Array:
 
 
 def signed_hash(text: bytes) -> int:
-    """A hash of a text as a signed number of 64 bits: what Spark's `xxhash64` gives."""
+    """A hash of a text as a signed 64-bit number, equal to Spark's `xxhash64`."""
     number = xxhash.xxh64_intdigest(text, seed=TEXT_HASH_SEED)
     return number - (_SIGN << 1) if number >= _SIGN else number

@@ -1,6 +1,6 @@
-"""The types and keys an event carries, in the form of its format: Kafka Connect's schema, or lists of columns.
+"""The types and keys in an event's own schema: Kafka Connect's schema, or a format's list of columns.
 
-Every form is JSON text of its own shape, so that one reading tells them apart.
+Each form is JSON text with its own fields, so that parsing it once shows the form.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from siltstone.engine.decode import connect, dts_types, file_schema, mysql_types
 from siltstone.engine.decode.connect import Typed
 
 KNOWN_FROM_VALUES: Final = '{"dts":'
-"""How schemas begin of which one hash has several: what their values say differs, and all of it counts."""
+"""The beginning of schemas with facts from values. Schemas of one hash can differ in these facts and are merged."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-MISSHAPEN: Final = (AttributeError, LookupError, TypeError, ValueError, RecursionError)
-"""What reading values of another shape than a format's ends in: events come from outside, and can hold anything."""
+SHAPE_ERRORS: Final = (AttributeError, LookupError, TypeError, ValueError, RecursionError)
+"""The errors of reading values that do not have a format's shape. Events are external input and can have any value."""
 
 
 def row_columns(schema_json: str) -> dict[str, Typed]:
-    """The columns of the row images, in their order; none where what the event carries is no schema."""
+    """The columns of the row images, in their order. Empty if the text is not a valid schema."""
     try:
         found = _row_columns(schema_json)
-    except MISSHAPEN:
+    except SHAPE_ERRORS:
         return {}
     return found if all(map(_is_name, found)) else {}
 
@@ -43,16 +43,16 @@ def _row_columns(schema_json: str) -> dict[str, Typed]:
 
 
 def key_columns(schema_json: str) -> tuple[str, ...]:
-    """The columns of the key, in their order; none where the key is no struct, or what the event carries no schema."""
+    """The columns of the key, in their order. Empty if the key is not a struct or the text is not a valid schema."""
     try:
         found = _key_columns(schema_json)
-    except MISSHAPEN:
+    except SHAPE_ERRORS:
         return ()
     return found if all(map(_is_name, found)) else ()
 
 
 def _is_name(name: Any) -> bool:
-    """Whether it is a text, and not one that only JSON can write: with half of a pair of surrogates in it."""
+    """Whether a name is valid text: a string without half of a surrogate pair, which only JSON can write."""
     return isinstance(name, str) and not _SURROGATE.search(name)
 
 

@@ -1,7 +1,7 @@
-"""The columns of rows as the files themselves describe them, written down as JSON beside each record.
+"""The columns of rows from the schema of their file, as JSON next to each record.
 
-Kafka Connect's schemas come with the events of JSON; those of a registry, of Avro and Parquet files and of Iceberg
-tables are turned into this form, which is shorter, once a schema: names, stored types, encodings.
+JSON events have Kafka Connect's schemas. The schemas of a registry, of Avro and Parquet files and of Iceberg tables are
+converted once to this shorter form: names, stored types, encodings.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def file_schema(columns: Mapping[str, Typed]) -> str:
 
 
 def file_columns(schema_json: str) -> dict[str, Typed]:
-    """The columns of a row's schema in this form, in their order."""
+    """The columns of a schema in this form, in their order."""
     return {
         name: (T._parse_datatype_json_string(json.dumps(kind)), _read(encoding))
         for name, kind, encoding in json.loads(schema_json)["columns"]
@@ -31,7 +31,7 @@ def file_columns(schema_json: str) -> dict[str, Typed]:
 
 
 def file_keys(names: Iterable[str]) -> str:
-    """The JSON text of a key's columns, which says no more of them than their names."""
+    """The JSON text of the names of a key's columns."""
     return json.dumps({"keys": list(names)}, separators=(",", ":"))
 
 

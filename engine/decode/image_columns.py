@@ -1,4 +1,4 @@
-"""Row images of one table, read column by column: a batch takes one pass over its values for each column."""
+"""Row images of one table, read column by column with one pass over the values of each column."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from siltstone.engine.decode.json_value import MISFIT, parse_object
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse_object
 from siltstone.engine.decode.row_shape import TableShape
 from siltstone.engine.decode.types import ColumnReader
 
@@ -22,9 +22,9 @@ Object = dict[str, Any]
 class ImageColumns:
     """The images of some events.
 
-    `objects`: the images as JSON values, None where an event has none. `broken`: the events whose image is not a JSON
-    object. `stored`: each column's stored values. `arrays`: the same for Arrow. `lost`: by event, the columns whose
-    value is not stored. `irregular`: the events whose image lacks a column, or has another field.
+    `objects`: the images as JSON values, None for an event without an image. `broken`: the events whose image is not a
+    JSON object. `stored`: each column's stored values. `arrays`: the same values as Arrow arrays. `lost`: the columns
+    with a value that is not stored, by event. `irregular`: the events whose image lacks a column or has another field.
     """
 
     objects: list[Object | None]
@@ -38,7 +38,7 @@ class ImageColumns:
 def read_images(
     texts: Sequence[bytes | None], readers: Readers, shape: TableShape, row_type: pa.StructType
 ) -> ImageColumns:
-    """The images of some events, with their values converted. `row_type`: of the stored values."""
+    """The images of some events, with converted values. `row_type`: the type of the stored values."""
     objects, broken = parsed_images(texts, shape)
     for name in shape.dropped:
         for image in objects:
@@ -66,12 +66,12 @@ def read_images(
 
 
 def parsed_images(texts: Sequence[bytes | None], shape: TableShape) -> tuple[list[Object | None], frozenset[int]]:
-    """The images as JSON values, whose fields have the names of their columns; and which of them are not JSON objects:
-    those have no value."""
+    """The images as JSON values, with the names of their columns; and the places of images that are not JSON objects,
+    which have no value."""
     broken: frozenset[int] = frozenset()
     try:
         objects = [None if text is None else parse_object(text) for text in texts]
-    except MISFIT:
+    except PARSE_ERRORS:
         objects = [None if text is None else object_or_none(text) for text in texts]
         both = enumerate(zip(texts, objects, strict=True))
         broken = frozenset(at for at, (text, found) in both if text is not None and found is None)
@@ -80,29 +80,29 @@ def parsed_images(texts: Sequence[bytes | None], shape: TableShape) -> tuple[lis
 
 
 def _rename_fields(objects: Sequence[Object | None], columns: Mapping[str, str]) -> None:
-    """`columns`: by the other spellings that events have for them."""
+    """Rename fields to their columns. `columns`: the columns by the other spellings in events."""
     for found in filter(None, objects if columns else ()):
         for name in columns.keys() & found.keys():
-            if columns[name] not in found:  # else the value under the new name counts, and the other one is rescued
+            if columns[name] not in found:  # otherwise the new name's value counts, and the other is rescued
                 found[columns[name]] = found.pop(name)
 
 
 def object_or_none(text: bytes) -> Object | None:
-    """The fields of a JSON object; None of another text."""
+    """The fields of a JSON object. None for another text."""
     try:
         return parse_object(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         return None
 
 
 def _lost(values: Sequence[Any], converted: Sequence[Any]) -> Iterator[int]:
-    """Where a value is carried, but not stored."""
+    """The places with a value in the event but none in the result."""
     pairs = enumerate(zip(values, converted, strict=True))
     return (at for at, (value, result) in pairs if result is None and value is not None)
 
 
 def _irregular(rows: Sequence[Object], readers: Readers, lacks_columns: bool) -> set[int]:
-    """The rows whose fields are not the columns. `lacks_columns`: whether a column is missing in any row."""
+    """The rows whose fields differ from the columns. `lacks_columns`: some row lacks a column."""
     number, columns = len(readers), readers.keys()
     if lacks_columns:
         return {at for at, row in enumerate(rows) if len(row) != number or row.keys() != columns}
@@ -110,7 +110,7 @@ def _irregular(rows: Sequence[Object], readers: Readers, lacks_columns: bool) ->
 
 
 def _silent(objects: Sequence[Object | None], shape: TableShape) -> set[int]:
-    """The images with a null in a column of silent nulls: the column counts as absent."""
+    """The images with a null in a column of `silent_nulls`, which counts as absent."""
     if not shape.silent_nulls:
         return set()
     silent = tuple(shape.silent_nulls)

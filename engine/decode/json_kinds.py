@@ -1,4 +1,4 @@
-"""The kinds of JSON values that fields without a schema have, and one stored type that holds all values of the kinds.
+"""The kinds of JSON values in fields without a schema, and the stored type that holds all values of some kinds.
 
 values                  kinds                       type
 1, null                 BIGINT, VOID                bigint
@@ -23,21 +23,21 @@ from siltstone.engine.decode.row_shape import Encoding
 VOID: Final = "VOID"
 WHOLE: Final = "BIGINT"
 LONG: Final = "LONG"
-"""Whole numbers that a bigint holds, but no double."""
+"""Whole numbers that fit a bigint but lose digits in a double."""
 DOUBLE: Final = "DOUBLE"
 UNBOUNDED: Final = "UNBOUNDED"
-"""Numbers of more digits, or greater ones, than any type of numbers has."""
+"""Numbers with more digits, or greater values, than any numeric type allows."""
 _KINDS: Final[dict[type, str]] = {
     type(None): VOID, bool: "BOOLEAN", str: "STRING", dict: "OBJECT", list: "ARRAY",
 }  # fmt: skip
 _EXACT_IN_DOUBLES: Final = 2**53
 _LONGEST: Final = 2**63
 _LONG_DIGITS: Final = 18
-_DOUBLE_DIGITS: Final = 17  # what a double prints at most: a number of more digits is a decimal
+_DOUBLE_DIGITS: Final = 17  # the most digits of a printed double; a number with more digits is a decimal
 
 
 def kind_of(value: Any) -> str:
-    """The kind of a JSON value, as `json_value.parse` gives it."""
+    """The kind of a JSON value from `json_value.parse`."""
     kind = _KINDS.get(type(value))
     if kind is not None:
         return kind
@@ -65,7 +65,7 @@ def _decimal(digits: int, scale: int) -> str:
 
 
 def type_of_kinds(kinds: Collection[str]) -> Typed:
-    """One stored type for values of these kinds, which holds all digits. Objects, arrays and mixtures stay text."""
+    """The stored type for values of these kinds. It keeps all digits. Objects, arrays and mixtures become text."""
     found = set(kinds) - {VOID}
     if found == {"BOOLEAN"}:
         return T.BooleanType(), Encoding("boolean")

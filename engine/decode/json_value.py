@@ -1,6 +1,7 @@
-"""JSON by msgspec, with every digit: numbers with a fraction or an exponent stay the text that they are.
+"""JSON by msgspec without a loss of digits: numbers with a fraction or an exponent keep their text.
 
-An integer is a Python int, a number with a fraction or an exponent is a `Number`, everything else is what Python has.
+An integer is a Python int, a number with a fraction or an exponent is a `Number`. All other values are the usual Python
+values.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ NOT_TEXT: Final = "not UTF-8 text"
 NOT_JSON: Final = "not JSON"
 EMPTY: Final = "empty line"
 BLANKS: Final = b" \t\r\n"
-MISFIT: Final = (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for text that is not JSON, or not of the type that is wanted."""
+PARSE_ERRORS: Final = (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""The errors that msgspec raises for text that is not JSON, or not of the expected type."""
 
 
 class Number:
-    """A JSON number with a fraction or an exponent, as it is written."""
+    """A JSON number with a fraction or an exponent, in its original spelling."""
 
     __slots__ = ("text",)
 
@@ -53,7 +54,7 @@ _encoder: Final = msgspec.json.Encoder(enc_hook=_written)
 def parse(text: bytes | str) -> Any:
     """The value of a JSON text.
 
-    Raises: one of MISFIT.
+    Raises: one of PARSE_ERRORS.
     """
     return _any.decode(text)
 
@@ -61,15 +62,15 @@ def parse(text: bytes | str) -> Any:
 def parse_object(text: bytes | str) -> dict[str, Any]:
     """The fields of a JSON object.
 
-    Raises: one of MISFIT, also where the text is another JSON value.
+    Raises: one of PARSE_ERRORS, also if the text is another JSON value.
     """
     return _object.decode(text)
 
 
 def raw_fields(text: bytes | str) -> dict[str, msgspec.Raw]:
-    """The fields of a JSON object, each value as the JSON text that it is.
+    """The fields of a JSON object, each value as its JSON text.
 
-    Raises: one of MISFIT. Strings in the values are not looked into: `broken_reason` does that.
+    Raises: one of PARSE_ERRORS. Strings in the values are not checked; `broken_reason` checks them.
     """
     return _raw_fields.decode(text)
 
@@ -80,7 +81,7 @@ def text_of(value: Any) -> bytes:
 
 
 def plain_text(value: Any) -> str:
-    """A JSON value as text: a string's content, the digits of a number as they are written, else its JSON text."""
+    """A JSON value as text: the content of a string, the original digits of a number, else its JSON text."""
     kind = type(value)
     if kind is str:
         return value  # type: ignore[no-any-return]
@@ -91,9 +92,9 @@ def plain_text(value: Any) -> str:
     return text_of(value).decode()
 
 
-def is_sound(text: bytes) -> bool:
-    """Whether a text that msgspec has read is UTF-8 throughout: it does not look into a value that is taken as
-    `msgspec.Raw` for that, but rejects half a surrogate pair there, too."""
+def is_utf8(text: bytes) -> bool:
+    """Whether a text that msgspec has read is completely UTF-8. Inside `msgspec.Raw` values msgspec rejects half of a
+    surrogate pair, but does not check that the bytes are UTF-8."""
     if text.isascii():
         return True
     try:
@@ -103,9 +104,9 @@ def is_sound(text: bytes) -> bool:
     return True
 
 
-def broken_reason(text: bytes, misfit: str, opening: bytes = b"{", wanted: str = "not a JSON object") -> str:
-    """Why a line could not be read as an event. `misfit`: it begins with a character of `opening`, as it should, so a
-    field has another type; `wanted`: it is another JSON value."""
+def broken_reason(text: bytes, type_reason: str, opening: bytes = b"{", wanted: str = "not a JSON object") -> str:
+    """The reason why a line cannot be read as an event. `type_reason`: the reason for a line that begins with a
+    character of `opening`, so that one of its fields has another type. `wanted`: the reason for another JSON value."""
     bare = text.strip(BLANKS)
     if not bare:
         return EMPTY
@@ -115,6 +116,6 @@ def broken_reason(text: bytes, misfit: str, opening: bytes = b"{", wanted: str =
         return NOT_TEXT
     try:
         _any.decode(bare)
-    except MISFIT:
+    except PARSE_ERRORS:
         return NOT_JSON
-    return misfit if bare[:1] in opening else wanted
+    return type_reason if bare[:1] in opening else wanted

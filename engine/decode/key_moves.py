@@ -1,13 +1,13 @@
-"""Updates that give a row another key, where only the spec names that key.
+"""Updates that change a row's key, where only the spec declares that key.
 
-Debezium splits an update in two only where the key of its messages changes. Such an update becomes the same two
-changes, as Debezium would have written them.
+Debezium splits an update only if the key of its messages changes. Here the other key changes are split into the same
+two changes that Debezium would write.
 
     op      key  old key       op      key  old_key, new_key
-    update  B    A             delete  A    new_key B         only the key, where the row before is not whole
+    update  B    A             delete  A    new_key B         has only the key if the before image is incomplete
                                insert  B    old_key A
-    update  B    B             update  B                      written in another way: 1 and "1"
-    update  B    none          update  B                      unavailable, or null: whose row it was is not known
+    update  B    B             update  B                      different spelling: 1 and "1"
+    update  B    none          update  B                      unavailable or null: the old key is unknown
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from siltstone.engine.decode.row_shape import TableShape
 def split_updates(
     changes: pa.RecordBatch, updates: Sequence[int], old_keys: pa.StructArray, shape: TableShape
 ) -> tuple[pa.RecordBatch, list[int]]:
-    """The changes, of which some updates become a delete and an insert; and from which change each one is.
+    """The changes with some updates split into a delete and an insert; and the original change of each result.
 
-    `updates`: which they are; `old_keys`: the key before each of them.
+    `updates`: the places of these updates. `old_keys`: the key before each of them.
     """
     split = changes.take(pa.array(updates, pa.int64()))
     parts = pa.concat_batches([changes, _deletes(split, old_keys, shape), _inserts(split, old_keys)])
@@ -61,7 +61,7 @@ def _deletes(updates: pa.RecordBatch, old_keys: pa.StructArray, shape: TableShap
 
 
 def _inserts(updates: pa.RecordBatch, old_keys: pa.StructArray) -> pa.RecordBatch:
-    """What the updates bring."""
+    """The inserts of the new rows."""
     return _with(
         updates,
         op=pa.array([names.OP_INSERT] * updates.num_rows),
@@ -72,6 +72,6 @@ def _inserts(updates: pa.RecordBatch, old_keys: pa.StructArray) -> pa.RecordBatc
 
 
 def _with(changes: pa.RecordBatch, **columns: pa.Array) -> pa.RecordBatch:
-    """The changes with other columns in place of some."""
+    """The changes with some columns replaced."""
     schema = changes.schema
     return pa.RecordBatch.from_arrays([columns.get(name, changes.column(name)) for name in schema.names], schema=schema)

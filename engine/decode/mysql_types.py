@@ -24,12 +24,12 @@ _MOST_DIGITS: Final = 3  # of a length: 64 bits, 255 bytes
 
 
 def row_columns(types: Mapping[str, object]) -> dict[str, Typed]:
-    """The columns of a row image, in their order; text where a type is no text."""
+    """The columns of a row image, in their order. A column without a type becomes text."""
     return {name: typed(text if isinstance(text, str) else "") for name, text in types.items()}
 
 
 def typed(text: str) -> Typed:
-    """The stored type of a column and how its values are written; text where the type is not known."""
+    """The stored type and encoding of a column. An unknown type becomes text."""
     match = _TYPE.fullmatch(text)
     if match is None:
         return T.StringType(), Encoding("written_text")
@@ -48,7 +48,7 @@ def _integer(word: str, unsigned: bool) -> Typed:
 
 
 def _decimal(inside: str) -> Typed:
-    """Without its digits a decimal has no type of its own: text keeps them all."""
+    """A decimal without precision and scale is stored as text, which keeps all digits."""
     numbers = [int(number) for number in re.findall(r"\d+", inside)]
     precision, scale = (*numbers, 0, 0)[:2]
     if not max(scale, 1) <= precision <= MAX_DIGITS:
@@ -63,12 +63,12 @@ def _float(inside: str) -> Typed:
 
 
 def _size(inside: str) -> int | None:
-    """A length, where it is one that MySQL has."""
+    """A length, if MySQL allows it."""
     return int(inside) if inside.strip().isdecimal() and len(inside.strip()) <= _MOST_DIGITS else None
 
 
 def _bits(inside: str) -> Typed:
-    """MySQL's own bit is one bit; here types can come without their parameters, and then it is as wide as any."""
+    """MySQL's `bit` has one bit. But types can lack their parameters here, so that a bare `bit` can have any width."""
     if not inside.strip():
         return T.StringType(), Encoding("written_bits")
     size = _size(inside)
@@ -84,7 +84,7 @@ def _fixed_bytes(inside: str) -> Typed:
 
 
 def _labelled(kind: EncodingKind, inside: str) -> Typed:
-    """A type without its labels gives no meaning to a number: the number is kept."""
+    """An enum or set. Without labels its number is stored."""
     labels = tuple(re.sub(r"''|\\(.)", lambda at: at[1] or "'", label) for label in _LABEL.findall(inside))
     return T.StringType(), Encoding(kind, labels=labels) if labels else Encoding("written_text")
 

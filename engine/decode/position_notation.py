@@ -1,9 +1,9 @@
-"""Positions as people read them: in the notation of the source that they are of.
+"""Shows positions to people, in the notation of their source.
 
     0000-000000000017F3AE-00000000017F3AF58   0/17F3AF58
     0002-00000001-000000000001BD3A-00000000   mysql-bin.000001:113978 in epoch 2
 
-What orders changes is the position itself; its notation is for messages, tables and pages.
+The position itself orders changes. Its notation is for messages, tables and pages.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from siltstone.engine.decode.position_text import declared_epoch
 from siltstone.engine.formats import kind_of, loaded
 
 LogFile = tuple[str, str, str | None]
-"""A file of a log: its source, how the positions in it begin, and its name, where that is known."""
+"""A log file: its source, the beginning of its positions, and its name if it is known."""
 
 
 def has_log_files(sources: Iterable[str]) -> bool:
-    """Whether positions of some source name files of its log by their numbers."""
+    """Whether positions of any of these sources have the number of a log file."""
     return any(kind_of(source).has_numbered_log for source in sources)
 
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """How the positions of a table are shown. `sources`: those they can be of, as changes name them; `files`: the names
-    of the files of their logs, by how the positions in them begin."""
+    """How the positions of a table are shown. `sources`: its possible sources, as changes name them. `files`: the names
+    of log files, by the beginning of their positions."""
 
     sources: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, sources: Iterable[str], files: Iterable[LogFile] = ()) -> Notation:
-        """A notation with the names of files that are the same for all of these sources."""
+        """A notation with those file names that are equal for all of these sources."""
         known = tuple(sources)
         found: dict[str, set[str]] = {}
         for source, begins, name in files:
@@ -42,7 +42,7 @@ class Notation:
         return cls(known, {begins: next(iter(listed)) for begins, listed in found.items() if len(listed) == 1})
 
     def shown(self, position: str | None) -> str | None:
-        """A position as its source writes it; as it is where it has none of their layouts."""
+        """A position as its source writes it. Unchanged if it has none of the sources' layouts."""
         if position is None:
             return None
         for source in self.sources:
@@ -53,7 +53,7 @@ class Notation:
         return position
 
     def _with_name(self, text: str, position: str) -> str:
-        """The place with the name of its file, where it is known."""
+        """The place with the name of its log file, if it is known."""
         usual = text.partition(" ")[0].partition(":")[0]
         return self.files.get("-".join(position.split("-")[:2]), usual) + text[len(usual) :]
 

@@ -1,8 +1,8 @@
 """Positions: order-preserving text of fixed-width upper-case hexadecimal segments, the epoch first.
 
-Each format's module makes its own positions from these parts and describes their layout. Text as bytes has any length:
-the hyphen behind it sorts before every digit, and so a shorter text sorts before a longer one that begins with it.
-A position is None where the source gives none, or a sentinel in its place.
+Each format's module builds its own positions from these parts and describes their layout. A segment of text, as bytes,
+has any length. The hyphen after it sorts before every digit, so that a shorter text sorts before a longer text with the
+same beginning. A position is None if the source gives none, or a sentinel value.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Final
 
 EPOCH: Final = "0000"
 SECOND_EPOCH: Final = "0001"
-"""The second of the epochs that a format tells apart by itself (SharePlex: coordinates instead of SCNs)."""
+"""The second epoch that a format assigns by itself (SharePlex: coordinates instead of SCNs)."""
 EPOCH_DIGITS: Final = len(EPOCH)
 OWN_EPOCHS: Final = int(SECOND_EPOCH, 16) + 1
-"""So many epochs of a format's own are in each declared one."""
+"""The number of a format's own epochs in each declared epoch."""
 BINLOG: Final = "mysql-bin"
 LONGEST_NUMBER: Final = 2**63 - 1
 _AT_END: Final = re.compile(r"([0-9]+)\Z", re.ASCII)
@@ -25,11 +25,11 @@ _REDO_RECORD: Final = re.compile(r"([0-9A-F]{0,8})(?:\.([0-9A-F]{0,8})(?:\.([0-9
 _TWO_HALVES: Final = re.compile(r"([0-9A-F]{1,8})/([0-9A-F]{1,8})\Z")
 _HEX: Final = re.compile(r"[0-9A-F]*")
 ANY_WIDTH: Final = 0
-"""Of a segment that can have any length."""
+"""The width of a segment of any length."""
 
 
 def hex_digits(number: int | None, width: int) -> str | None:
-    """The digits of a number, filled up with zeros; None for a number that is negative, or too long."""
+    """The digits of a number, padded with zeros. None for a negative or too long number."""
     if number is None or number < 0:
         return None
     digits = f"{number:0{width}X}"
@@ -37,7 +37,7 @@ def hex_digits(number: int | None, width: int) -> str | None:
 
 
 def joined(*segments: str | None, epoch: str = EPOCH) -> str | None:
-    """The position of these segments; None where one of them is."""
+    """The position of these segments. None if a segment is None."""
     for segment in segments:
         if segment is None:
             return None
@@ -45,12 +45,12 @@ def joined(*segments: str | None, epoch: str = EPOCH) -> str | None:
 
 
 def text_segment(text: str) -> str:
-    """Text in the order of its UTF-8 bytes."""
+    """Text as a segment that sorts by its UTF-8 bytes."""
     return text.encode("utf-8", "surrogatepass").hex().upper()
 
 
 def number_at_end(text: str | None) -> int | None:
-    """The number that the last digits of a text are; None where it ends in none, or in one of more than 64 bits."""
+    """The number at the end of a text. None if there is none, or if it has more than 64 bits."""
     found = None if text is None else _AT_END.search(text)
     number = None if found is None else int(found[1][:40])
     return number if number is not None and number <= LONGEST_NUMBER and len(found[1]) <= 40 else None  # type: ignore[index]
@@ -69,8 +69,8 @@ def two_part_lsn(lsn: str | None) -> str | None:
 
 
 def redo_record(rs_id: str | None) -> str | None:
-    """Oracle's redo record, three hexadecimal numbers with points between, perhaps blanks around them and 0x before.
-    Without one it is zeros."""
+    """Oracle's redo record: three hexadecimal numbers with points between, with optional blanks and a leading 0x.
+    Zeros if it is missing."""
     bare = "" if rs_id is None else rs_id.strip(" ")
     found = _REDO_RECORD.fullmatch(bare.upper().removeprefix("0X"))
     return None if found is None else "".join((part or "").zfill(8) for part in found.groups())
@@ -80,9 +80,9 @@ def redo_record(rs_id: str | None) -> str | None:
 
 
 def segments(position: str, *widths: int) -> list[str]:
-    """The segments after the epoch of a position, or of the beginning of one; empty where it is none of this layout.
+    """The segments after the epoch of a position, or of the beginning of a position. Empty for another layout.
 
-    `widths`: how many digits each has; ANY_WIDTH of some.
+    `widths`: the number of digits of each segment, or ANY_WIDTH.
     """
     found = position.split("-")[1:]
     is_fit = len(found) <= len(widths) and all(
@@ -93,17 +93,17 @@ def segments(position: str, *widths: int) -> list[str]:
 
 
 def is_second_epoch(position: str) -> bool:
-    """Whether a position is of the second of the format's own epochs."""
+    """Whether a position is in the second of the format's own epochs."""
     return int(position[:EPOCH_DIGITS], 16) % OWN_EPOCHS == int(SECOND_EPOCH, 16)
 
 
 def declared_epoch(position: str) -> int:
-    """Which of the epochs that the spec declares a position is in: the first is 0."""
+    """The number of a position's declared epoch. The first is 0."""
     return int(position[:EPOCH_DIGITS], 16) // OWN_EPOCHS
 
 
 def text_of_segment(segment: str) -> str:
-    """The text of a segment that `text_segment` made."""
+    """The text of a segment from `text_segment`."""
     return bytes.fromhex(segment).decode("utf-8", "surrogatepass")
 
 
@@ -118,9 +118,9 @@ def lsn_of_three_parts(segment: str) -> str:
 
 
 def binlog_place(file: str, place: Sequence[str] = ()) -> str:
-    """A place in a binlog as MySQL writes it. `place`: the position in the file, and the row there, perhaps.
+    """A place in a binlog as MySQL writes it. `place`: the position in the file, and optionally the row.
 
-    Positions have the number of a file, not its name: the name before the number is the usual one (see `Notation`).
+    Positions have the number of a file, not its name. The name before the number is the default one (see `Notation`).
     """
     numbers = [int(segment, 16) for segment in place]
     name = f"{BINLOG}.{int(file, 16):06d}"
@@ -128,5 +128,5 @@ def binlog_place(file: str, place: Sequence[str] = ()) -> str:
 
 
 def within_commit(own: str, commit: str, what: str = "commit") -> str:
-    """A place in a log, and that of its commit where it is another one."""
+    """A place in a log, and the place of its commit if it is different."""
     return own if own == commit else f"{own} ({what} {commit})"

@@ -1,7 +1,7 @@
-"""Files of records, read piece by piece as messages: lines of text, CSV files, Avro files, Parquet files.
+"""Reads files of records as messages, piece by piece: lines of text, CSV files, Avro files, Parquet files.
 
-A reading knows its pieces and how large they are; whoever works on a piece asks for its messages. Every record has its
-number in its file (1-based); those up to `after_line` are not new.
+A `Reading` has pieces with their sizes, and reads the messages of one piece at a time. Every record has its number in
+its file (1-based). Records up to `after_line` are not new.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from siltstone.engine.inputs.listing import NO_FILE, InputFile
 
 RECORDS: Final = 2_000
 AVRO_PIECE_BYTES: Final = 32 << 20
-"""What one task reads of a file."""
+"""The part of a file that one task reads."""
 DAMAGED: Final = (
     "it is damaged, was cut short, is still being written, or may not be read. Nothing of this batch was taken."
 )
 NO_MESSAGES: Final = "Cannot read messages from columns"
-DELIVER: Final = "deliver the whole file (or give the permission) and run again, or move it away"
+DELIVER: Final = "deliver the whole file (or grant read permission) and retry, or move the file away"
 
 
 class Reading(Protocol):
-    """Pieces of files. `sizes`: of each piece, in bytes."""
+    """Pieces of files. `sizes`: the size of each piece, in bytes."""
 
     @property
     def sizes(self) -> Sequence[int]: ...
@@ -49,15 +49,15 @@ class Reading(Protocol):
     def messages(self, index: int) -> Iterator[list[Message]]:
         """The new records of one piece, as lists.
 
-        Raises: SourceError: the file changed since it was counted, or cannot be read.
+        Raises: SourceError: the file has changed since it was counted, or cannot be read.
         """
         ...
 
 
 @dataclass(frozen=True)
 class LinesToRead:
-    """Counted pieces of text files. `after_line`: the last line of each file that is not new; `total_lines` of each
-    file; `after_gap`: the files before which a file was not read."""
+    """Counted pieces of text files. `after_line`: the last line of each file that is not new. `total_lines`: the number
+    of lines of each file. `after_gap`: the files whose preceding file was not read."""
 
     pieces: Sequence[line_files.Piece]
     after_line: Mapping[str, int]
@@ -84,9 +84,9 @@ class LinesToRead:
 
 @dataclass(frozen=True)
 class TypedFile:
-    """A counted piece of a file that describes its columns. `first`: the number of its first record, less one;
-    `records`: how many it has; `total`: how many the file has; `group`: the row group of a Parquet file; `start`,
-    `end`: the bytes of an Avro file."""
+    """A counted piece of a file with a schema. `first`: the number of records before the piece. `records`: the number
+    of its records. `total`: the number of records in the file. `group`: the row group of a Parquet file. `start`,
+    `end`: the byte range in an Avro file."""
 
     file: InputFile
     records: int
@@ -100,7 +100,7 @@ class TypedFile:
 
 @dataclass(frozen=True)
 class AvroToRead:
-    """Pieces of Avro files. `holds`: plain rows, events, or messages of bytes."""
+    """Pieces of Avro files. `holds`: rows, events, or messages (bytes in a column)."""
 
     files: Sequence[TypedFile]
     holds: str
@@ -127,7 +127,7 @@ class AvroToRead:
 
 @dataclass(frozen=True)
 class ParquetToRead:
-    """Row groups of Parquet files. `holds_messages`: a column has messages of bytes."""
+    """Row groups of Parquet files. `holds_messages`: a column has messages as bytes."""
 
     files: Sequence[TypedFile]
     holds_messages: bool
@@ -173,7 +173,7 @@ def _message(one: TypedFile, number: int, text: bytes, row_schema: str | None) -
 def _opened(file: InputFile) -> Iterator[tuple[BinaryIO, Header]]:
     """An Avro file and its header.
 
-    Raises: SourceError: it is no Avro file, or what reads it finds that it is damaged.
+    Raises: SourceError: it is not an Avro file; or it is damaged, also if that is found while it is read.
     """
     try:
         with store_of(file.path, file.store).open(file.path) as opened:
@@ -191,7 +191,7 @@ def _opened(file: InputFile) -> Iterator[tuple[BinaryIO, Header]]:
 def avro_pieces(file: InputFile, after_line: int, holds_messages: bool = False) -> list[TypedFile]:
     """The pieces of an Avro file, each with the number of its records. `holds_messages`: a column has messages.
 
-    Raises: SourceError: it is no Avro file, or damaged, or no column has messages.
+    Raises: SourceError: it is not an Avro file, or is damaged, or no column has messages.
     """
     with _opened(file) as (opened, header):
         if holds_messages:
@@ -230,8 +230,8 @@ def _plain_kind(kind: Any) -> Any:
 
 def _no_messages(file: InputFile, names: Iterable[str], number: int) -> dict[str, str]:
     raise SourceError(
-        f"{NO_MESSAGES} ({', '.join(names)}): none is called value, and {number} hold bytes ({file.path}).",
-        "name the column with the messages value",
+        f"{NO_MESSAGES} ({', '.join(names)}): none has the name value, and {number} contain bytes ({file.path}).",
+        "give the column with the messages the name value",
     )
 
 
@@ -239,21 +239,21 @@ def _no_messages(file: InputFile, names: Iterable[str], number: int) -> dict[str
 
 
 def parquet_file(opened: Any, file: InputFile) -> Any:
-    """A Parquet file, open.
+    """An open Parquet file.
 
-    Raises: SourceError: it is none.
+    Raises: SourceError: it is not a Parquet file, or is damaged.
     """
     import pyarrow.parquet as pq
 
     try:
-        # Times of 96 bits hold more years than nanoseconds of 64 bits.
+        # 96-bit times hold more years than 64-bit nanoseconds.
         return pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
     except (pa.ArrowException, ValueError) as error:
-        raise SourceError(f"Cannot read {file.path}: it is no Parquet file, or is damaged.", NO_FILE) from error
+        raise SourceError(f"Cannot read {file.path}: it is not a Parquet file, or is damaged.", NO_FILE) from error
 
 
 def parquet_columns(parquet: Any) -> dict[str, pa.DataType]:
-    """The columns as Arrow has them; times of 96 bits, which Hive and Spark write, are instants."""
+    """The columns with their Arrow types. 96-bit times, which Hive and Spark write, are instants."""
     kinds = {field.name: field.type for field in parquet.schema_arrow}
     for number in range(len(parquet.schema)):
         column = parquet.schema.column(number)
@@ -265,7 +265,7 @@ def parquet_columns(parquet: Any) -> dict[str, pa.DataType]:
 def parquet_groups(file: InputFile, after_line: int, holds_messages: bool = False) -> list[TypedFile]:
     """The row groups of a Parquet file. `holds_messages`: a column has messages.
 
-    Raises: SourceError: it is no Parquet file, or no column has messages.
+    Raises: SourceError: it is not a Parquet file, or no column has messages.
     """
     try:
         with store_of(file.path, file.store).open(file.path) as opened:

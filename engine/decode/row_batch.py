@@ -1,4 +1,4 @@
-"""Events that carry their values alike, as rows: the columns of their changes."""
+"""Decodes events with equal encodings to the columns of their changes."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from siltstone.engine.decode.image_columns import (
     parsed_images,
     read_images,
 )
-from siltstone.engine.decode.row_details import Fates, RowDetails
+from siltstone.engine.decode.row_details import LossReasons, RowDetails
 from siltstone.engine.decode.row_reasons import BROKEN, RowReasons
 from siltstone.engine.decode.row_shape import TableShape
 from siltstone.engine.decode.types.column_reader import UNAVAILABLE
 
-_NO_FATES: Final[Fates] = {}
+_NO_LOSSES: Final[LossReasons] = {}
 
 
 @dataclass(frozen=True)
 class TableRules:
-    """How the events of a table become rows. `row_type`, `key_type`: of the values; `schema`: of the changes.
+    """How the events of a table become rows. `row_type`, `key_type`: the types of the values. `schema`: of the changes.
 
-    `has_other_halves`: `old_key` or `new_key` of a key change is the row of its other half. `omits_columns`: what an
-    image lacks is not known.
+    `has_other_halves`: `old_key` or `new_key` of a key change is the row of its other half. `omits_columns`: a column
+    that an image lacks is unknown. `splits_keys`: an update of a key that only the spec declares is split.
     """
 
     shape: TableShape
@@ -47,7 +47,7 @@ class TableRules:
 
 
 class RowBatch:
-    """Some events of a table, decoded. `readers`: of the columns, for the way in which these events carry them."""
+    """Some events of a table, decoded. `readers`: the readers of the columns, for the encodings of these events."""
 
     def __init__(self, rules: TableRules, readers: Readers, events: pa.RecordBatch) -> None:
         self._rules, self._readers, self._events = rules, readers, events
@@ -60,15 +60,15 @@ class RowBatch:
         self._images = images
         self._rows = read_images(images, readers, rules.shape, rules.row_type)
         olds = [before if op == names.OP_UPDATE else None for op, before in zip(self._ops, befores, strict=True)]
-        is_needed = rules.shape.images and any(olds)
+        is_needed = rules.shape.has_before_images and any(olds)
         self._olds = read_images(olds, readers, rules.shape, rules.row_type) if is_needed else None
-        self._fates = {at: self._fates_of(at, lost) for at, lost in self._rows.lost.items()}
+        self._losses = {at: self._losses_of(at, lost) for at, lost in self._rows.lost.items()}
         self._full = self._are_full(self._rows)
         self._separate_keys = self._fill_keys()
         self._reasons = self._all_reasons()
 
     def changes(self) -> pa.RecordBatch:
-        """The events as changes, one each, with the columns of the rules' schema."""
+        """One change for each event, with the columns of the rules' schema."""
         schema, number = self._rules.schema, len(self._ops)
         row, key = self._row_and_key()
         made = {
@@ -86,7 +86,7 @@ class RowBatch:
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def moves(self) -> tuple[list[int], pa.StructArray | None]:
-        """The updates that change a key which their message does not name, and the keys before them."""
+        """The updates that change a key which their message does not have, and their old keys."""
         keys, olds = self._rules.shape.keys, self._olds
         if olds is None or not self._rules.splits_keys:
             return [], None
@@ -97,12 +97,12 @@ class RowBatch:
         return found, pa.StructArray.from_arrays(arrays, fields=list(self._rules.key_type))
 
     def _has_fields(self, key: bytes | None) -> bool:
-        """Whether the key that a message carries has all key columns."""
+        """Whether the key of a message has all key columns."""
         (found,), _ = parsed_images([key], self._rules.shape)
         return found is not None and all(name in found for name in self._rules.shape.keys)
 
     def _differs(self, at: int, keys: Sequence[str]) -> bool:
-        """Whether both images of an update are known and have another key."""
+        """Whether both images of an update are known and have different keys."""
         rows, olds = self._rows, self._olds
         if olds is None or olds.objects[at] is None or rows.objects[at] is None or self._reasons[at] is not None:
             return False
@@ -117,12 +117,12 @@ class RowBatch:
             return [None] * len(column)
         return column.cast(pa.binary()).to_pylist()  # type: ignore[no-any-return]
 
-    def _fates_of(self, at: int, lost: Iterable[str]) -> Fates:
+    def _losses_of(self, at: int, lost: Iterable[str]) -> LossReasons:
         image = self._rows.objects[at] or {}
-        return {name: self._readers[name].fate(image[name]) for name in lost}
+        return {name: self._readers[name].loss_reason(image[name]) for name in lost}
 
     def _fill_keys(self) -> dict[int, Object]:
-        """Take keys that an image lacks from the key that the event carries apart from it; gives those, by event."""
+        """Take keys that an image lacks from the separate key of its event. Gives the separate keys, by event."""
         rows, keys = self._rows, self._rules.shape.keys
         lacking = {at for key in keys for at in self._where_null(key) if _lacks(rows.objects[at], key)}
         if not lacking:
@@ -140,7 +140,7 @@ class RowBatch:
         return separate
 
     def _where_null(self, key: str) -> list[int]:
-        """The events without a stored value of a key column, truncates apart."""
+        """The events without a stored value of a key column, except truncates."""
         if not self._rows.arrays[key].null_count:
             return []
         both = enumerate(zip(self._rows.stored[key], self._ops, strict=True))
@@ -155,7 +155,7 @@ class RowBatch:
     # --- the columns of changes -------------------------------------------------------------------------------------
 
     def _row_and_key(self) -> tuple[pa.Array, pa.Array]:
-        """The rows and their keys; none of a truncate."""
+        """The rows and their keys. Null for a truncate."""
         is_truncate = None
         if names.OP_TRUNCATE in self._ops:
             is_truncate = pa.array([op == names.OP_TRUNCATE for op in self._ops])
@@ -166,7 +166,7 @@ class RowBatch:
         return row, key
 
     def _before(self) -> pa.Array:
-        """The rows before, where they are known whole."""
+        """The before images that are complete."""
         kind, is_whole = self._rules.row_type, self._are_whole_before()
         if not any(is_whole):
             return pa.nulls(len(self._ops), kind)
@@ -176,8 +176,8 @@ class RowBatch:
         return pa.StructArray.from_arrays(columns, fields=list(kind), mask=pc.invert(pa.array(is_whole)))
 
     def _are_whole_before(self) -> list[bool]:
-        """For each event, whether its image before is what the row was."""
-        if not self._rules.shape.images:
+        """For each event, whether its before image is complete."""
+        if not self._rules.shape.has_before_images:
             return [False] * len(self._ops)
         olds = self._are_full(self._olds) if self._olds else [False] * len(self._ops)
         by_op = zip(self._ops, self._full, olds, strict=True)
@@ -185,8 +185,8 @@ class RowBatch:
             full if op == names.OP_DELETE else old_full if op == names.OP_UPDATE else False
             for op, full, old_full in by_op
         ]
-        for at, fates in self._fates.items():
-            if self._ops[at] == names.OP_DELETE and UNAVAILABLE in fates.values():
+        for at, losses in self._losses.items():
+            if self._ops[at] == names.OP_DELETE and UNAVAILABLE in losses.values():
                 is_whole[at] = False
         for at, lost in (self._olds.lost if self._olds else {}).items():
             is_whole[at] = is_whole[at] and self._is_harmless(at, lost)
@@ -195,7 +195,7 @@ class RowBatch:
         return is_whole
 
     def _keep_complete(self, is_whole: list[bool]) -> None:
-        """Images that lack a column are not whole."""
+        """Mark before images that lack a column as incomplete."""
         columns = self._readers.keys()
         for at, op in enumerate(self._ops):
             images = self._rows if op == names.OP_DELETE else self._olds
@@ -203,12 +203,12 @@ class RowBatch:
                 is_whole[at] = columns <= (images.objects[at] or {}).keys()
 
     def _is_harmless(self, at: int, lost: Iterable[str]) -> bool:
-        """Whether the image before an update lacks values only because no calendar holds them."""
+        """Whether the before image of an update lacks only values outside of the calendar."""
         image = (self._olds.objects[at] if self._olds else None) or {}
         return all(self._readers[name].is_unrepresentable_time(image[name]) for name in lost)
 
     def _are_full(self, images: ImageColumns) -> list[bool]:
-        """For each event, whether its image carries more than keys."""
+        """For each event, whether its image has more than keys."""
         details = self._rules.details
         if not details.others:
             return [image is not None for image in images.objects]
@@ -224,27 +224,27 @@ class RowBatch:
         only_keys = {at for at, op in enumerate(self._ops) if op == names.OP_DELETE and not self._full[at]}
         is_whole = self._events.column("is_whole").to_pylist()
         for at in self._unusual() | only_keys:
-            fates = self._fates.get(at, _NO_FATES)
-            found[at] = details.present(self._ops[at], objects[at], fates, at in only_keys, is_whole[at])
+            losses = self._losses.get(at, _NO_LOSSES)
+            found[at] = details.present(self._ops[at], objects[at], losses, at in only_keys, is_whole[at])
         return pa.array(found, pa.list_(pa.field("element", pa.string())))
 
     def _rescued(self) -> pa.Array:
         found: list[str | None] = [None] * len(self._ops)
         for at in self._unusual():
-            fates = self._fates.get(at, _NO_FATES)
-            found[at] = self._rules.details.rescued(self._rows.objects[at], fates, self._old_fields(at, fates))
+            losses = self._losses.get(at, _NO_LOSSES)
+            found[at] = self._rules.details.rescued(self._rows.objects[at], losses, self._old_fields(at, losses))
         return pa.array(found, pa.string())
 
-    def _old_fields(self, at: int, fates: Fates) -> Collection[str]:
-        """The fields of an image as the event calls them, where a value that no column keeps can have an old name."""
-        text = self._images[at] if fates and self._rules.shape.has_old_names else None
+    def _old_fields(self, at: int, losses: LossReasons) -> Collection[str]:
+        """The original field names of an image, if a rescued value can have an old name."""
+        text = self._images[at] if losses and self._rules.shape.has_old_names else None
         return (object_or_none(text) or {}) if text is not None else ()
 
     def _unusual(self) -> set[int]:
-        return self._rows.irregular | self._fates.keys()
+        return self._rows.irregular | self._losses.keys()
 
     def _keys(self, texts: Sequence[bytes | None]) -> pa.Array:
-        """The keys that texts carry; a value that does not fit is null."""
+        """The keys from their JSON texts. A value that does not fit is null."""
         kind = self._rules.key_type
         if not any(texts):
             return pa.nulls(len(texts), kind)
@@ -258,7 +258,7 @@ class RowBatch:
         values = [None if found is None else found.get(field.name) for found in objects]
         return pa.array(self._readers[field.name].convert_all(values), field.type)
 
-    # --- what is wrong ----------------------------------------------------------------------------------------------
+    # --- reject reasons ---------------------------------------------------------------------------------------------
 
     def _all_reasons(self) -> list[str | None]:
         reasons: list[str | None] = [None] * len(self._ops)
@@ -266,7 +266,7 @@ class RowBatch:
         for key in self._rules.shape.keys:
             for at in self._where_null(key):
                 lacking.setdefault(at, []).append(key)
-        for at in self._fates.keys() | lacking.keys() | self._rows.broken:
+        for at in self._losses.keys() | lacking.keys() | self._rows.broken:
             if self._ops[at] != names.OP_TRUNCATE:
                 reasons[at] = self._reason(at, lacking.get(at, ()))
         if self._rules.has_other_halves:
@@ -277,10 +277,10 @@ class RowBatch:
         if at in self._rows.broken:
             return BROKEN
         image, key = self._rows.objects[at], self._separate_keys.get(at)
-        return self._rules.reasons.of_row(image, key, lacking, self._fates.get(at, _NO_FATES), self._readers)
+        return self._rules.reasons.of_row(image, key, lacking, self._losses.get(at, _NO_LOSSES), self._readers)
 
     def _add_other_halves(self, reasons: list[Any]) -> None:
-        """Add what is wrong with the other halves of key changes, where their own half is good."""
+        """Add the reasons of the other halves of key changes, where the own half is valid."""
         both = zip(self._texts("new_key_json"), self._texts("old_key_json"), strict=True)
         texts = [None if reasons[at] is not None else new or old for at, (new, old) in enumerate(both)]
         halves, _ = parsed_images(texts, self._rules.shape)

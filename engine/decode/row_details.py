@@ -1,4 +1,4 @@
-"""What is unusual in a row: which columns it carries where not all, and what of it no column keeps."""
+"""Details of unusual rows: the columns of partial rows, and the values that no column stores."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from siltstone.engine import names
 from siltstone.engine.decode.image_columns import Object
 from siltstone.engine.decode.json_value import plain_text, text_of
 from siltstone.engine.decode.row_shape import ColumnShape, TableShape
-from siltstone.engine.decode.types.column_reader import UNAVAILABLE, UNKEPT, Fate
+from siltstone.engine.decode.types.column_reader import UNAVAILABLE, UNREPRESENTABLE, LossReason
 
-Fates = Mapping[str, Fate]
-"""Why the value of a column is not stored, by the name of each such column."""
+LossReasons = Mapping[str, LossReason]
+"""The reasons why values are not stored, by the names of their columns."""
 
 
 class RowDetails:
-    """What rows of one table say beyond their values. `others`: the columns that are not of the key; all, where all are
-    of the key; none of a table without a key."""
+    """Details of the rows of one table. `others`: the columns outside of the key; the key columns if there are no
+    others; empty for a table without a key."""
 
     def __init__(self, shape: TableShape) -> None:
         self._shape = shape
@@ -33,63 +33,63 @@ class RowDetails:
         self._columns_by_name = shape.other_spellings
 
     def is_full(self, image: Object | None) -> bool:
-        """Whether an image carries more than keys. That of a table without a key always does."""
+        """Whether an image has more than keys. This is always true in a table without a key."""
         if image is None or not self.others:
             return image is not None
         return any(image.get(name) is not None for name in self.others)
 
     def present(
-        self, op: str, image: Object | None, fates: Fates, is_only_key: bool, is_whole: bool
+        self, op: str, image: Object | None, losses: LossReasons, is_only_key: bool, is_whole: bool
     ) -> list[str] | None:
-        """The columns that a row carries; None where it carries all. Absent is not null, and neither is unavailable.
+        """The columns that a row has. None if it has all. Absent and unavailable values are not null.
 
-        `is_only_key`: a delete whose image carries no more than the key: the rest is null or left out. `is_whole`: what
-        the image leaves out is null.
+        `is_only_key`: a delete whose image has only the key; all other columns are null or omitted. `is_whole`: omitted
+        columns are null.
         """
         if op == names.OP_TRUNCATE or (image is None and not is_only_key):
             return None
         if image is None or is_only_key:
-            carried: Collection[str] = ()
+            present: Collection[str] = ()
         else:
-            carried = self._names if is_whole else self._carried(image)
-        found = [name for name in self._names if name in carried or name in self._keys]
-        if UNAVAILABLE in fates.values():
-            found = [name for name in found if fates.get(name) != UNAVAILABLE]
+            present = self._names if is_whole else self._present_fields(image)
+        found = [name for name in self._names if name in present or name in self._keys]
+        if UNAVAILABLE in losses.values():
+            found = [name for name in found if losses.get(name) != UNAVAILABLE]
         return found if len(found) < len(self._names) else None
 
-    def _carried(self, image: Object) -> Collection[str]:
-        """The fields of an image that say something."""
+    def _present_fields(self, image: Object) -> Collection[str]:
+        """The fields of an image, without nulls in columns of `silent_nulls`."""
         silent = self._shape.silent_nulls
         return {name for name, value in image.items() if value is not None or name not in silent} if silent else image
 
-    def rescued(self, image: Object | None, fates: Fates, fields: Collection[str] = ()) -> str | None:
-        """JSON text of what no column keeps: values that no stored type holds, and fields that are no columns.
+    def rescued(self, image: Object | None, losses: LossReasons, fields: Collection[str] = ()) -> str | None:
+        """JSON text of the values that no column stores: unrepresentable values, and fields that are not columns.
 
-        `fields`: as the event calls them, where it can have old names of columns: what is rescued keeps these.
+        `fields`: the original field names, where the event can have old names of columns. Rescued values keep them.
         """
         if image is None:
             return None
-        called = {self._columns_by_name[name]: name for name in fields if name in self._columns_by_name}
-        called = {name: old for name, old in called.items() if name not in fields}
-        unkept = [name for name, fate in fates.items() if fate == UNKEPT]
-        kept = {called.get(name, name): self._kept_text(name, image[name]) for name in unkept}
-        if not self._shape.closed and not image.keys() <= self._columns:
-            kept |= self._other_fields(image)
-        return text_of(kept).decode() if kept else None
+        original_names = {self._columns_by_name[name]: name for name in fields if name in self._columns_by_name}
+        original_names = {name: old for name, old in original_names.items() if name not in fields}
+        unstored = [name for name, reason in losses.items() if reason == UNREPRESENTABLE]
+        rescued = {original_names.get(name, name): self._rescued_text(name, image[name]) for name in unstored}
+        if not self._shape.is_closed and not image.keys() <= self._columns:
+            rescued |= self._other_fields(image)
+        return text_of(rescued).decode() if rescued else None
 
     def _other_fields(self, image: Object) -> dict[str, str | None]:
-        """The fields that are no columns. Whoever writes `ssn` for the source's SSN does not want it in clear, so masks
-        apply whatever the case of a name's letters."""
+        """The fields that are not columns. Masks apply in any case of a name's letters: a mask of `ssn` also masks the
+        source's SSN."""
         others = (name for name in image if name not in self._columns and name.casefold() not in self._dropped)
-        return {name: self._kept_text(name, image[name]) for name in others}
+        return {name: self._rescued_text(name, image[name]) for name in others}
 
-    def _kept_text(self, name: str, value: Any) -> str | None:
+    def _rescued_text(self, name: str, value: Any) -> str | None:
         column, text = self._masks.get(name.casefold()), None if value is None else plain_text(value)
         return text if column is None else masked_text(text, column)
 
 
 def masked_text(text: str | None, column: ColumnShape) -> str | None:
-    """A text that the column does not keep, masked as the column is."""
+    """A text that the column does not store, masked like the column."""
     if text is None or column.mask is None:
         return text
     if column.mask == "sha256":

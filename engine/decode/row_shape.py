@@ -1,4 +1,4 @@
-"""What one table's rows look like: the stored columns, and how the events at hand carry each of them."""
+"""The shape of one table's rows: the stored columns, and their encodings in the events of a batch."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ SINGLE: Final = 32  # bits
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How an event carries a value. `labels`: of an enum or a set, in their order.
+    """The encoding of a value in an event. `labels`: the labels of an enum or a set, in their order.
 
-    `size`: scale of a decimal, number of bits, digits of a second, length of bytes that lost zeros (None: not said).
+    `size`: scale of a decimal, number of bits, digits of a second, length of bytes that lost zeros (None: unknown).
     """
 
     kind: EncodingKind
@@ -74,13 +74,13 @@ class Encoding:
 
     @property
     def is_single(self) -> bool:
-        """Whether values, or those of an array, are floats."""
+        """Whether values, or the items of an array, are 32-bit floats."""
         floating = self.kind in ("floating", "written_floating") and self.size == SINGLE
         return floating or (self.items is not None and self.items.is_single)
 
     @classmethod
     def of(cls, kind: T.DataType, encoding: EncodingKind) -> Encoding:
-        """How values of a source's type are carried: what was a float stays one, also in a column that became wider."""
+        """The encoding of a source's type. A 32-bit float stays one, also in a column with a wider type."""
         return cls(encoding, SINGLE if isinstance(kind, T.FloatType) else None)
 
 
@@ -88,11 +88,11 @@ class Encoding:
 class ColumnShape:
     """One stored column.
 
-    `encodings` pairs schema hashes with encodings; the hash None stands for events without a schema of their own, and
-    for every hash that is not listed. `value_type` is the type before the mask. `guessed` says that neither the spec
-    nor all events tell the type: the values of the first batch did. `spellings`: the other names under which events
-    carry the column: they differ only in upper and lower case, and no event has two of them, or the source called the
-    column so before. `first_name`: what it called it first; hashes know the column by it.
+    `encodings` pairs schema hashes with encodings. The hash None is for events without their own schema, and for every
+    hash that is not listed. `value_type` is the type before the mask. `is_guessed`: the type is inferred from the
+    values of the first batch, because the spec does not declare it and some events have no schema. `spellings`: the
+    other names of the column in events. They differ only in upper and lower case, and no event has two of them; or they
+    are earlier names in the source. `first_name`: its first name in the source, which hashes use.
     """
 
     name: str
@@ -100,18 +100,18 @@ class ColumnShape:
     encodings: tuple[tuple[int | None, Encoding], ...]
     mask: Mask | None = None
     salt: str = field(default="", repr=False)
-    guessed: bool = False
+    is_guessed: bool = False
     spellings: frozenset[str] = frozenset()
     first_name: str = ""
 
     @property
     def hash_name(self) -> str:
-        """The name by which hashes know the column."""
+        """The name of the column in hashes."""
         return self.first_name or self.name
 
     @property
     def type(self) -> T.DataType:
-        """The stored type: a hash is text, whatever it is a hash of."""
+        """The stored type. A hash is text, whatever the type of the value."""
         return T.StringType() if self.mask == "sha256" else self.value_type
 
 
@@ -119,23 +119,23 @@ class ColumnShape:
 class TableShape:
     """The key columns (none: a keyless table) and all columns of a table.
 
-    `dropped` names columns whose values must not be stored anywhere. `closed` says that the events at hand carry no
-    field beyond these, so that nobody needs to look for one. `silent_nulls` names columns in which a null says nothing.
-    `images` says that a delete's image is what the row was before. `has_old_names`: the source called some
-    columns otherwise before.
+    `dropped`: columns whose values must not be stored anywhere. `is_closed`: the events of the batch have no other
+    fields, so that the decoder does not search for them. `silent_nulls`: columns in which null means no value was sent.
+    `has_before_images`: the image of a delete is the row before it. `has_old_names`: some columns had other names in
+    the source.
     """
 
     keys: tuple[str, ...]
     columns: tuple[ColumnShape, ...]
     dropped: frozenset[str] = frozenset()
-    closed: bool = False
+    is_closed: bool = False
     silent_nulls: frozenset[str] = frozenset()
-    images: bool = True
+    has_before_images: bool = True
     has_old_names: bool = False
 
     @property
     def other_spellings(self) -> dict[str, str]:
-        """The columns by the other names that events have for them: upper and lower case differ, or they are old."""
+        """The columns by their other names in events, which differ in upper and lower case or are old."""
         return {name: column.name for column in self.columns for name in column.spellings if name != column.name}
 
     @property
@@ -145,7 +145,7 @@ class TableShape:
 
     @property
     def key_columns(self) -> tuple[ColumnShape, ...]:
-        """The columns of `key`, in the order of the keys; all columns for a keyless table."""
+        """The columns of `key`, in the order of the keys. All columns for a keyless table."""
         by_name = {column.name: column for column in self.columns}
         return tuple(by_name[name] for name in self.keys) if self.keys else self.columns
 

@@ -1,4 +1,4 @@
-"""Decodes the messages of one source: the decoder of its format, and the epochs of its log."""
+"""Decodes the messages of one source, with the decoder of its format and the epochs of its log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from siltstone.engine.spec.model import SourceSpec
 
 
 class SourceDecoder:
-    """Decodes the messages of one source. `declared`: the tables that specs name, and their keys."""
+    """Decodes the messages of one source. `declared`: the tables that specs declare, and their keys."""
 
     def __init__(self, source: SourceSpec, declared: Declared) -> None:
         decoder_of: Callable[[SourceSpec, Declared], Decoder] = loaded(format_of(source.format).decoder)
@@ -21,7 +21,7 @@ class SourceDecoder:
         self._epochs = EpochRules(source.epochs, source_block) if source.epochs else None
 
     def decode(self, messages: Sequence[Message]) -> list[Event]:
-        """The events of messages, in their order; at least one for each message."""
+        """The events of messages, in their order, at least one for each message."""
         events = [event for message in messages for event in self._decoder.events(message)]
         return events if self._epochs is None else list(self._epochs.applied(events))
 

@@ -1,4 +1,4 @@
-"""Spanner's column types as its change records give them: stored types, and how their values are written."""
+"""The column types in Spanner's change records: stored types and encodings."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ _CODES: Final[dict[str, Typed]] = {
 
 
 def row_columns(columns: Iterable[Any]) -> dict[str, Typed]:
-    """The columns of a row image, in their order. Each is an object, or JSON text of one."""
-    told = [_opened(column) for column in columns]
-    return {str(column["name"]): typed(_type_of(column)) for column in told if column.get("name")}
+    """The columns of a row image, in their order. Each is an object, or JSON text of an object."""
+    parsed = [_parsed(column) for column in columns]
+    return {str(column["name"]): typed(_type_of(column)) for column in parsed if column.get("name")}
 
 
 def _type_of(column: Mapping[str, Any]) -> Any:
-    """The type of a column. In Avro files that of an array's elements is next to it."""
+    """The type of a column. In Avro files the type of an array's elements is a separate field."""
     declared, items = _any(column, "type", "Type"), _any(column, "array_element_type", "arrayElementType")
     return declared if items is None else {"code": declared, "array_element_type": items}
 
 
 def key_columns(columns: Iterable[Any]) -> tuple[str, ...]:
     """The columns of the primary key, in their order in the table."""
-    keys = [column for column in map(_opened, columns) if _any(column, "is_primary_key", "isPrimaryKey")]
+    keys = [column for column in map(_parsed, columns) if _any(column, "is_primary_key", "isPrimaryKey")]
     ordered = sorted(keys, key=lambda column: int(_any(column, "ordinal_position", "ordinalPosition") or 0))
     return tuple(str(column["name"]) for column in ordered)
 
 
-def _opened(column: Any) -> Any:
+def _parsed(column: Any) -> Any:
     return json.loads(column) if isinstance(column, str) else column
 
 
@@ -55,7 +55,7 @@ def _any(column: Mapping[str, Any], *spelled: str) -> Any:
 
 
 def typed(declared: Any) -> Typed:
-    """The stored type of a column; text where the type is not known. A type is an object, or JSON text of one."""
+    """The stored type of a column. An unknown type becomes text. A type is an object, or JSON text of an object."""
     if isinstance(declared, str):
         declared = json.loads(declared) if declared.lstrip().startswith("{") else {"code": declared}
     if not isinstance(declared, Mapping):
@@ -66,8 +66,6 @@ def typed(declared: Any) -> Typed:
         return T.ArrayType(items), Encoding("array", items=encoding)
     if code.startswith("{"):  # JSON text in JSON
         return typed(code)
-    if (
-        _any(declared, "type_annotation", "typeAnnotation") == "PG_NUMERIC"
-    ):  # of more digits than any decimal has, or NaN
+    if _any(declared, "type_annotation", "typeAnnotation") == "PG_NUMERIC":  # too many digits for a decimal, or NaN
         return _TEXT
     return _CODES.get(code, _TEXT)

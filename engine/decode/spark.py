@@ -1,7 +1,7 @@
-"""Where Spark calls the decoders: records become a frame of events, and events of a table become rows of `changes`.
+"""Runs the decoders in Spark: from records to a frame of events, and from events of a table to rows of `changes`.
 
-The only module of `decode` that knows Spark. Each task decodes some thousand records at a time in Python
-(`mapInArrow`); nothing is compiled into the session, so the same code runs on Spark Connect and on a cluster.
+This is the only module of `decode` that uses Spark. Each task decodes some thousand records at a time in Python
+(`mapInArrow`). The session needs no additional Java classes, so the same code runs on Spark Connect and on a cluster.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from siltstone.engine.spec.model import SourceSpec, TableSpec
 
 Make = Callable[[Iterable[list[Message]]], Iterator[pa.RecordBatch]]
-"""Makes batches of the records of a task, which come in lists of a bounded size."""
+"""Makes batches from the records of a task, which it gets in lists of a bounded size."""
 BATCH_RECORDS: Final = 4_000
 BATCH_BYTES: Final = 8 << 20
 TASK_BYTES: Final = 16 << 20
@@ -43,7 +43,7 @@ _NOT_OF_ROWS: Final = (
     "log_file",
 )
 ROW_COLUMNS: Final = tuple(name for name, _, _ in event_batch.COLUMNS if name not in _NOT_OF_ROWS)
-"""What of an event its row is decoded from."""
+"""The columns of an event from which its row is decoded."""
 RECORD: Final = pa.schema(
     [
         ("file", pa.string()),
@@ -57,11 +57,11 @@ RECORD: Final = pa.schema(
 
 
 def made_of_files(spark: SparkSession, read: Reading, make: Make, schema: pa.Schema) -> DataFrame:
-    """What `make` gives of the new records of files.
+    """The batches of `make` for the new records of files.
 
     Gives: the columns of `schema`.
     Rows: as `make`.
-    Raises (when it is computed): SourceError, by way of Spark's error: a file changed, or cannot be read.
+    Raises (when it is computed): SourceError, inside of Spark's error: a file has changed, or cannot be read.
     """
     tasks = _tasks(read.sizes)
     ids = spark.range(0, len(tasks), 1, max(len(tasks), 1))
@@ -69,9 +69,9 @@ def made_of_files(spark: SparkSession, read: Reading, make: Make, schema: pa.Sch
 
 
 def made_of_frame(records: DataFrame, make: Make, schema: pa.Schema) -> DataFrame:
-    """What `make` gives of records that are a frame already.
+    """The batches of `make` for the records of a frame.
 
-    Needs: file, line, text; perhaps row_schema, problem, is_last, after_gap (see `Message`).
+    Needs: file, line, text; optionally row_schema, problem, is_last, after_gap (see `Message`).
     Gives: the columns of `schema`.
     Rows: as `make`.
     """
@@ -80,8 +80,8 @@ def made_of_frame(records: DataFrame, make: Make, schema: pa.Schema) -> DataFram
 
 
 def events_of(source: SourceSpec, declared: Declared, keeps_texts: bool = True) -> tuple[Make, pa.Schema]:
-    """What makes the events of records, and the schema of its batches. `declared`: the tables that specs name, and
-    their keys. `keeps_texts`: with the texts of changes."""
+    """A function that makes batches of events from records, and the schema of these batches. `declared`: the tables
+    that specs declare, and their keys. `keeps_texts`: with the texts of changes."""
     if keeps_texts:
         return partial(_events, source, dict(declared), event_batch.event_batch), event_batch.SCHEMA
     return partial(_events, source, dict(declared), event_batch.batch_without_texts), event_batch.SCHEMA_WITHOUT_TEXTS
@@ -95,8 +95,8 @@ def records_as_they_are(lists: Iterable[list[Message]]) -> Iterator[pa.RecordBat
 
 
 def columns_seen(events: DataFrame, infer: bool, keys: bool) -> Seen:
-    """What the changes of one table carry about their columns. `infer`: the types of fields without a schema are
-    needed; `keys`: so are keys.
+    """The columns that the changes of one table have. `infer`: collect the types of fields without a schema. `keys`:
+    collect keys.
 
     Needs: the frame of events: of one table, kind change.
     """
@@ -111,7 +111,7 @@ def decoded_rows(events: DataFrame, shape: TableShape, spec: TableSpec, splits_k
     """The changes of one table.
 
     Needs: the frame of events: of one table, kind change.
-    Gives: what `TableDecoder` gives: values are not masked, and there is no content hash yet.
+    Gives: the columns of `TableDecoder.schema`. Values are not masked, and there is no content hash yet.
     Rows: 1:1; 1:2 for an update that is split.
     """
     schema = from_arrow_schema(TableDecoder(shape, spec, splits_keys).schema)
@@ -122,7 +122,7 @@ def decoded_rows(events: DataFrame, shape: TableShape, spec: TableSpec, splits_k
 
 
 def _tasks(sizes: Sequence[int]) -> list[range]:
-    """The indexes of the pieces that one task reads, one after the other."""
+    """The indexes of the pieces of each task."""
     tasks, begin, filled = [], 0, 0
     for index, size in enumerate(sizes):
         filled += size
@@ -135,7 +135,7 @@ def _tasks(sizes: Sequence[int]) -> list[range]:
 def _made_of_pieces(
     read: Reading, tasks: Sequence[range], make: Make, ids: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    # One decoder for all pieces of the task: it caches schemas, tables and sources.
+    # One decoder for all pieces of the task, because it caches schemas, tables and sources.
     lists = chain.from_iterable(map(read.messages, _indexes(tasks, ids)))
     yield from make(_in_batches(chain.from_iterable(lists)))
 

@@ -1,8 +1,8 @@
-"""What the rows of a table look like: from the spec, from the schemas that changes carry, and from their values.
+"""The shape of a table's rows: from the spec, from the schemas of changes, and from their values.
 
-A column is stored already, or declared in the spec, or new. The types of new columns come from schemas; for changes
+A column is already stored, or declared in the spec, or new. The types of new columns come from schemas; for changes
 without a schema, from their values. Names that differ only in upper and lower case are one column, unless one change
-has both: the name that is stored stays, else the declared one, else the first one.
+has both. The stored name takes precedence, then the declared name, then the first name.
 """
 
 from __future__ import annotations
@@ -25,19 +25,22 @@ from siltstone.engine.spec.renamed_names import first_name, new_names, renamed
 from siltstone.engine.spec.rows_format import RowsSpec
 from siltstone.engine.spec.wording import nearest
 
-Look = Callable[[bool, bool], Seen]
-"""Reads the changes of a table: whether the types of fields without a schema are needed, and whether keys are."""
+ReadColumns = Callable[[bool, bool], Seen]
+"""Reads the columns of a table's changes. Arguments: infer types of fields without a schema; collect keys."""
 
 
-def shape_of(spec: TableSpec, known: T.StructType | None, look: Look, has_types: bool = True) -> TableShape:
+def shape_of(
+    spec: TableSpec, known: T.StructType | None, read_columns: ReadColumns, has_types: bool = True
+) -> TableShape:
     """The shape of one table's rows.
 
-    `known`: the columns that are stored. `has_types`: false where no change carries types of its own.
-    Gives: known columns in their order, then declared ones, then new ones in the changes' order.
-    Raises: SchemaEvolutionError: `evolution` does not allow what changes bring. SpecError: a key is no column.
+    `known`: the stored columns. `has_types`: false if no change has its own types.
+    Gives: known columns in their order, then declared columns, then new columns in the changes' order.
+    Raises: SchemaEvolutionError: `evolution` does not allow the columns of the changes. SpecError: a key is not a
+    column.
     """
     infers, needs_keys = _infers(spec), spec.keys is None
-    found = look(infers, needs_keys) if has_types or infers or needs_keys else Seen.nothing()
+    found = read_columns(infers, needs_keys) if has_types or infers or needs_keys else Seen.nothing()
     seen = replace(found, renames=new_names(spec))
     table = _Table(spec, {field.name: field.dataType for field in known or ()}, seen, infers)
     if spec.source.rows is not None and known is None:
@@ -51,7 +54,7 @@ def shape_of(spec: TableSpec, known: T.StructType | None, look: Look, has_types:
 
 
 def _infers(spec: TableSpec) -> bool:
-    """Whether fields without a schema matter: they become columns, or they are not allowed."""
+    """Whether fields without a schema are needed: they become columns, or they are not allowed."""
     declared = {name.casefold() for name in spec.columns or ()}
     has_all_keys = spec.keys is not None and all(key.casefold() in declared for key in spec.keys)
     return spec.evolution != "ignore" or not declared or not has_all_keys
@@ -59,7 +62,7 @@ def _infers(spec: TableSpec) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """All that decides on a table's columns. `infers`: `seen` has all fields of changes without a schema."""
+    """Everything that determines a table's columns. `infers`: `seen` has all fields of changes without a schema."""
 
     spec: TableSpec
     known: dict[str, T.DataType]
@@ -71,7 +74,7 @@ class _Table:
         return self.spec.columns or {}
 
     def declaration(self, name: str) -> ColumnSpec | None:
-        """What the spec says about a column."""
+        """The spec's declaration of a column."""
         if name in self.declared:
             return self.declared[name]
         return next((column for key, column in self.declared.items() if key.casefold() == name.casefold()), None)
@@ -92,12 +95,18 @@ def _shape(table: _Table, keys: tuple[str, ...], names: Collection[str]) -> Tabl
     silent = frozenset(name for name in names if rows.ignores_null(name))
     is_listed = rows.columns.mode == "columns"
     return TableShape(
-        keys, columns, dropped | excluded, is_closed or is_listed, silent, images=False, has_old_names=has_old_names
+        keys,
+        columns,
+        dropped | excluded,
+        is_closed or is_listed,
+        silent,
+        has_before_images=False,
+        has_old_names=has_old_names,
     )
 
 
 def _dropped(table: _Table, names: Collection[str]) -> frozenset[str]:
-    """Fields whose values are stored nowhere: dropped columns in any spelling, and second spellings of masked ones."""
+    """Fields whose values are not stored: dropped columns in any spelling, and second spellings of masked columns."""
     masks = {name.casefold(): column.mask for name, column in table.declared.items() if column.mask is not None}
     fields = {*names, *table.seen.fields}
     second = {field for field in fields - {*names} if field.casefold() in masks.keys() & table.seen.variants}
@@ -108,7 +117,7 @@ def _dropped(table: _Table, names: Collection[str]) -> frozenset[str]:
 
 
 def _column_names(table: _Table) -> list[str]:
-    """The columns, without keys that are no fields of the row.
+    """The columns, without keys that are not fields of the row.
 
     Raises: SchemaEvolutionError: new columns are not allowed.
     """
@@ -126,15 +135,15 @@ def _column_names(table: _Table) -> list[str]:
 
 
 def _new_names(seen: Seen, fields: Iterable[str], base: Collection[str]) -> list[str]:
-    """Fields that become columns where they may. The others are one of these in another spelling, or they are rescued:
-    siltstone or Iceberg has a column of that name."""
+    """The fields that can become columns. The other fields are another spelling of a column, or they are rescued,
+    because siltstone or Iceberg uses the name."""
     present = (renamed(name, seen.renames) for name in fields)
     usable = [name for name in present if name and name.casefold() not in TAKEN_NAMES]
     return distinct([*base, *usable])[len(base) :]
 
 
 def _spelled_as_declared(names: Iterable[str], spec: TableSpec) -> list[str]:
-    """New columns, of which the spec can name the keys."""
+    """New columns, with keys in the spelling of the spec."""
     keys = {key.casefold(): key for key in spec.keys or ()}
     return [keys.get(name.casefold(), name) for name in names]
 
@@ -152,7 +161,7 @@ def _takes(spec: TableSpec, name: str) -> bool:
 
 
 def _reject_other_fields(table: _Table, names: Collection[str]) -> None:
-    """Check that changes without a schema have no fields but the declared ones, and those that are left out.
+    """Check that changes without a schema have only declared fields, and fields that the spec excludes.
 
     Raises: SchemaEvolutionError.
     """
@@ -166,14 +175,14 @@ def _reject_other_fields(table: _Table, names: Collection[str]) -> None:
 
 def _new_columns(spec: TableSpec, names: Iterable[str], otherwise: str) -> SchemaEvolutionError:
     return SchemaEvolutionError(
-        f"Cannot decode {spec.table}: its events bring new columns ({', '.join(names)}).",
+        f"Cannot decode {spec.table}: its events have new columns ({', '.join(names)}).",
         hint=f"Declare them under columns, {otherwise}",
     )
 
 
 def _reject_unknown_names(table: _Table, rows: RowsSpec) -> None:
-    """Check that the first files have the columns that the settings of rows name, where files declare their columns: a
-    misspelt name would delete nothing, or keep what is to be left out. Later files can lack a column.
+    """Check that the first files have the columns in the settings of rows, if the files declare their columns. With a
+    misspelt name, siltstone would miss deletes, or store excluded columns. Later files can lack a column.
 
     Raises: SpecError.
     """
@@ -187,7 +196,7 @@ def _reject_unknown_names(table: _Table, rows: RowsSpec) -> None:
         listed = ", ".join(f"source.{setting} names {name}" for setting, name in unknown)
         raise SpecError(
             f"Cannot decode {table.spec.table}: {listed}, and no file has such a column.",
-            f"{suggestion}a column that is still to come is declared under columns",
+            f"{suggestion}declare a column of later files under columns",
         )
 
 
@@ -195,13 +204,13 @@ def _reject_unknown_names(table: _Table, rows: RowsSpec) -> None:
 
 
 def _keys(table: _Table, names: Iterable[str]) -> tuple[str, ...]:
-    """The key columns, spelled as the columns are."""
+    """The key columns, in the spelling of the columns."""
     spelled = {name.casefold(): name for name in names}
     return tuple(spelled.get(key.casefold(), key) for key in _given_keys(table))
 
 
 def _given_keys(table: _Table) -> tuple[str, ...]:
-    """The key columns that the spec names, else those of the changes.
+    """The key columns from the spec, else those of the changes.
 
     Raises: SchemaEvolutionError: changes have several keys.
     """
@@ -213,15 +222,15 @@ def _given_keys(table: _Table) -> tuple[str, ...]:
         listed = " / ".join(", ".join(key) for key in reversed(found))
         raise SchemaEvolutionError(
             f"Cannot decode {table.spec.table}: its events have several keys ({listed}).",
-            hint="Name the columns of one under keys.",
+            hint="Name the columns of one of them under keys.",
         )
     return found[0] if found else ()
 
 
 def _separate_keys(table: _Table, keys: Iterable[str], names: Collection[str]) -> list[str]:
-    """The keys of changes that are no fields of the row, as Oracle's row id; they become columns too.
+    """The keys of changes that are not fields of the row, such as Oracle's row id. They become columns too.
 
-    Raises: SpecError: a key that the spec names is no column, or the name is reserved.
+    Raises: SpecError: a key from the spec is not a column, or its name is reserved.
     """
     spec = table.spec
     absent = [key for key in keys if key not in names]
@@ -229,7 +238,7 @@ def _separate_keys(table: _Table, keys: Iterable[str], names: Collection[str]) -
         reserved = [key for key in absent if key.casefold() in TAKEN_NAMES]
         if reserved:
             raise SpecError(
-                f"Cannot decode {spec.table}: siltstone or Iceberg has columns called as its key is"
+                f"Cannot decode {spec.table}: siltstone or Iceberg reserves the names of the table's key columns"
                 f" ({', '.join(reserved)}).",
                 hint="Name other columns that identify a row under keys.",
             )
@@ -237,7 +246,7 @@ def _separate_keys(table: _Table, keys: Iterable[str], names: Collection[str]) -
     if absent:
         raise SpecError(
             f"Cannot decode {spec.table}: no column is known for its keys ({', '.join(absent)}).",
-            hint="Declare them under columns; events without schemas do not tell their types.",
+            hint="Declare them under columns, because events without schemas do not have their types.",
         )
     return []
 
@@ -256,7 +265,7 @@ def _column(name: str, table: _Table) -> ColumnShape:
     typed = [(number, one) for number, one in found if not _is_of_nulls(one)]
     kind = _widest(name, [kind for _, (kind, encoding) in typed if encoding.kind != "unsure"], table)
     encodings = tuple((number, encoding) for number, (_, encoding) in typed)
-    if encodings:  # a null is one in every encoding
+    if encodings:  # null is equal in every encoding
         encodings += tuple((number, encodings[0][1]) for number, one in found if _is_of_nulls(one))
     if table.seen.has_schemaless or not encodings:
         encodings = (*encodings, (None, _schemaless(name, kind, table)))
@@ -264,12 +273,12 @@ def _column(name: str, table: _Table) -> ColumnShape:
 
 
 def _names_of(name: str, table: _Table) -> tuple[frozenset[str], str]:
-    """The other names of a column in events, and the first one it had."""
+    """The other names of a column in events, and its first name."""
     return table.seen.spellings(name) | {*table.spec.renames.get(name, ())}, first_name(table.spec, name)
 
 
 def _is_of_nulls(typed: Typed) -> bool:
-    """Whether a file has a column without a type: all its values are null."""
+    """Whether a file has a column without a type, with only nulls."""
     return isinstance(typed[0], T.NullType)
 
 
@@ -277,9 +286,9 @@ def _declared_encodings(name: str, declared: ColumnType, table: _Table) -> tuple
     source, wanted = table.spec.source, declared.source_encoding
     bare = schemaless_encoding(declared, source, _has_any_scale(name, table))
 
-    def corrected(carried: Encoding) -> Encoding:
-        is_json = wanted.kind == "array" and carried.kind == "text"  # an array in a column of text
-        return bare if is_json else corrected_encoding(carried, wanted, source)
+    def corrected(actual: Encoding) -> Encoding:
+        is_json = wanted.kind == "array" and actual.kind == "text"  # an array as JSON text
+        return bare if is_json else corrected_encoding(actual, wanted, source)
 
     typed = [(number, one[1]) for number, one in table.seen.typed(name) if not _is_of_nulls(one)]
     return (*((number, corrected(encoding)) for number, encoding in typed), (None, bare))
@@ -297,17 +306,17 @@ def _has_any_scale(name: str, table: _Table) -> bool:
     return not table.seen.any_scale.isdisjoint({name, *table.seen.spellings(name)})
 
 
-def _widest(name: str, carried: list[T.DataType], table: _Table) -> T.DataType:
-    """One type for a column that the spec does not declare: what is stored, widened to what the changes bring.
+def _widest(name: str, incoming: list[T.DataType], table: _Table) -> T.DataType:
+    """The type of a column that the spec does not declare: the stored type, widened to the types of the changes.
 
-    Raises: SchemaEvolutionError: no type holds both, or the spec does not allow a wider one.
+    Raises: SchemaEvolutionError: no type holds both, or the spec does not allow a wider type.
     """
     inferred, known = table.seen.of_column(name, table.seen.inferred), table.known.get(name)
-    if not carried:
+    if not incoming:
         return known or (inferred[0] if inferred else T.StringType())
     if known is not None and table.spec.evolution == "ignore":
         return known
-    kinds = carried if known is None else [known, *carried]
+    kinds = incoming if known is None else [known, *incoming]
     wide = widest(kinds)
     if wide is None or (table.spec.evolution == "strict" and known is not None and wide != known):
         listed = ", ".join(dict.fromkeys(kind.simpleString() for kind in kinds))

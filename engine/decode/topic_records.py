@@ -1,12 +1,12 @@
-r"""Records of topics as messages: each as the line that a file of such records has.
+r"""Converts records of topics to messages: each has the text of a line in a file of such records.
 
     {"topic": "srv.shop.items", "partition": 0, "offset": 7, "timestamp": 1578923739801, "headers": {...},
      "key": {"id": 1}, "value": {...}}
 
-So the decoders, the rejects and their replay know one form of records, wherever they come from. Keys, values and
-headers are JSON where they hold JSON, else their text as a string, which no decoder takes for an event. Of formats
-whose messages are bytes, keys and values are base64. Of formats whose events have no record around them, the text is
-the value alone. A record without a value is a null message.
+So the decoders, the rejects and their replay use one form of records, from files and from topics. Keys, values and
+headers that are JSON stay JSON; other text becomes a JSON string, which no decoder accepts as an event. If the messages
+of a format are bytes, keys and values are base64. If the events of a format have no record around them, the text is
+only the value. A record without a value is a null message.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from siltstone.engine.decode.event import Message
-from siltstone.engine.decode.json_value import MISFIT
+from siltstone.engine.decode.json_value import PARSE_ERRORS
 from siltstone.engine.formats.base import Format
 from siltstone.engine.inputs.kafka import Reader
 from siltstone.engine.inputs.topic_partitions import Partition
@@ -27,7 +27,7 @@ from siltstone.engine.spec.model import KafkaSpec
 
 RECORDS: Final = 2_000
 PIECE_RECORDS: Final = 50_000
-"""What one task reads of a partition."""
+"""The number of records of a partition that one task reads."""
 Around = Literal["json", "base64", "nothing"]
 
 _NULL: Final = b"null"
@@ -37,7 +37,7 @@ _text: Final = msgspec.json.Encoder()
 
 @dataclass(frozen=True)
 class TopicsToRead:
-    """Ranges of offsets of partitions: `read_from` to before `end` of each piece."""
+    """Ranges of offsets in partitions: from `read_from` to before `end` of each piece."""
 
     kafka: KafkaSpec
     pieces: Sequence[Partition]
@@ -45,7 +45,7 @@ class TopicsToRead:
 
     @property
     def sizes(self) -> Sequence[int]:
-        """Of each piece, in bytes, about."""
+        """The approximate size of each piece, in bytes."""
         return [piece.work_bytes for piece in self.pieces]
 
     def messages(self, index: int) -> Iterator[list[Message]]:
@@ -61,13 +61,13 @@ class TopicsToRead:
 
 
 def topic_pieces(partition: Partition, most: int = PIECE_RECORDS) -> list[Partition]:
-    """The pieces of what is to be read of a partition, in their order."""
+    """The pieces of the unread part of a partition, in their order."""
     starts = range(partition.read_from, partition.end, most)
     return [replace(partition, read_from=at, size=min(at + most, partition.end)) for at in starts]
 
 
 def around_of(form: Format) -> Around:
-    """What is around the value of a record of a format."""
+    """The form of the record around a value of this format."""
     if form.holds == "messages":
         return "base64"
     return "json" if form.of_topics else "nothing"
@@ -93,12 +93,12 @@ def texts(topic: str, partition: int, around: Around) -> Callable[[Any], bytes]:
 
 
 def _json(content: bytes | None) -> bytes:
-    """JSON as it is; another text as a string. What is no UTF-8 stays no event: its other bytes are escaped."""
+    """JSON unchanged, other text as a string. Bytes that are not UTF-8 are escaped, so that they are no event."""
     if content is None:
         return _NULL
     try:
         _raw.decode(content)
-    except MISFIT:
+    except PARSE_ERRORS:
         return _text.encode(content.decode("utf-8", "backslashreplace"))
     return content
 
@@ -108,13 +108,13 @@ def _base64(content: bytes | None) -> bytes:
 
 
 def _headers(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
-    """The headers as an array of objects: a name can come more than once."""
+    """The headers as an array of objects, because a name can occur more than once."""
     listed = [b'{"key":%b,"value":%b}' % (_text.encode(name), _header(value)) for name, value in headers]
     return b"[%b]" % b",".join(listed)
 
 
 def _header(value: bytes | None) -> bytes:
-    """JSON and text as they are, other bytes as base64."""
+    """JSON and text as in `_json`, other bytes as base64."""
     if value is None:
         return _NULL
     try:

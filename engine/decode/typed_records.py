@@ -1,17 +1,16 @@
-"""Records of typed files as JSON texts, with a description of their columns: what Parquet files, tables and CSV files
-hold, as Arrow has it.
+"""Converts Arrow records of typed files and tables to JSON texts, with a description of their columns.
 
-JSON loses nothing of the values:
+The JSON keeps the complete values:
 
-    numbers            as they are; decimals are text with all their digits
+    numbers            unchanged; decimals are text with all their digits
     dates, times       text; a time without a zone has none, an instant is in UTC and ends with Z
     nanoseconds        text with all nine digits of the second
     times of day       text, HH:MM:SS.ffffff
     bytes              base64
-    arrays             of flags, whole numbers, doubles and texts: arrays; of anything else: JSON text, as text
-    everything else    with parts: JSON text, as text
+    arrays             of flags, whole numbers, doubles and texts: arrays; of other items: JSON text, as a string
+    other nested types JSON text, as a string
 
-`arrow_json` makes the JSON of whole columns; a record is joined from these.
+`arrow_json` makes the JSON of whole columns. A record is joined from the values of its columns.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ _AS_TEXT: Final = (T.StringType(), Encoding("text"))
 
 
 class Column(NamedTuple):
-    """How a column's values become JSON, the type that they are stored as, and the encoding between the two."""
+    """How a column's values become JSON, their stored type, and their encoding."""
 
     make: Make
     stored: T.DataType
@@ -75,30 +74,30 @@ class ArrowTexts:
         self._makers = {name: column.make for name, column in known.items()}
 
     def array(self, arrays: Sequence[pa.Array]) -> pa.Array:
-        """The records, as an array of bytes. `arrays`: of the columns, in their order."""
+        """The records, as an array of bytes. `arrays`: the columns, in their order."""
         return objects(self._makers, arrays)
 
     def texts(self, arrays: Sequence[pa.Array]) -> list[bytes]:
-        """The records. `arrays`: of the columns, in their order."""
+        """The records. `arrays`: the columns, in their order."""
         return self.array(arrays).to_pylist()  # type: ignore[no-any-return]
 
 
 class MessageTexts:
     """Makes the JSON texts of a topic's messages. `columns`: the types of the fields of the text; see
-    `message_columns`. Bytes are base64; what has parts, such as headers, stays what it is."""
+    `message_columns`. Bytes become base64. Nested values, such as headers, stay nested JSON."""
 
     def __init__(self, columns: Mapping[str, pa.DataType]) -> None:
         self._makers = {name: json_values(kind) for name, kind in columns.items()}
 
     def texts(self, arrays: Sequence[pa.Array]) -> list[bytes]:
-        """The messages. `arrays`: of the columns, in their order."""
+        """The messages. `arrays`: the columns, in their order."""
         return objects(self._makers, arrays).to_pylist()  # type: ignore[no-any-return]
 
 
 def text_batches(
     names: Sequence[str], kept: Sequence[str], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The records in the column `record` as JSON texts: the columns of `kept`, then text and row_schema. `names`: the
+    """Converts the column `record` to JSON texts. Gives the columns of `kept`, then text and row_schema. `names`: the
     columns of a record."""
     made: ArrowTexts | None = None
     for batch in batches:
@@ -110,8 +109,8 @@ def text_batches(
 
 
 def message_columns(names: Sequence[str], binary: Iterable[str], texts: Iterable[str]) -> dict[str, str]:
-    """The columns of a topic's messages in a typed file, each under the name that a line of JSON has for it; none where
-    no column, or more than one, can be the message."""
+    """The columns of a topic's messages in a typed file, by their names in a line of JSON. Empty if no column, or more
+    than one, can be the message."""
     only = list(binary)
     readable = {*only, *texts}
     value = next((name for name in ("value_avro", "value") if name in readable), only[0] if len(only) == 1 else None)
@@ -126,7 +125,7 @@ def message_columns(names: Sequence[str], binary: Iterable[str], texts: Iterable
 
 
 def _column(kind: pa.DataType) -> Column:
-    """How a column of a file is carried."""
+    """The conversion, stored type and encoding of a column of a file."""
     if pa.types.is_dictionary(kind):
         of_values = _column(kind.value_type)
         return of_values._replace(make=lambda array: of_values.make(array.cast(kind.value_type)))
@@ -156,14 +155,14 @@ def _typed(kind: pa.DataType) -> Typed:
 
 
 def _moment_column(make: Make, is_instant: bool) -> Column:
-    """Times as text: instants with their Z."""
+    """Times as text. Instants end with Z."""
     if is_instant:
         return Column(lambda array: joined(b'"', make(array), b'Z"'), T.TimestampType(), Encoding("zoned_text"))
     return Column(lambda array: in_quotes(make(array)), T.TimestampNTZType(), Encoding("local_text"))
 
 
 def _item_type(kind: pa.DataType) -> pa.DataType:
-    """The type of an array's items, of which those without a type for a moment are counts."""
+    """The type of an array's items. Times of day and nanoseconds are counts."""
     item = plain_type(kind.value_type)
     if is_bare_count(item):
         return pa.int32() if pa.types.is_time32(item) else pa.int64()

@@ -1,7 +1,7 @@
-"""Values of typed records as JSON carries them without a loss, whatever file they are from.
+"""Converts values of typed records to JSON without loss, for every kind of file.
 
-Times are text with all their digits, bytes are base64, numbers that JSON has no form for (NaN, the infinities) are
-their names. What has parts is JSON text inside of the record's text.
+Times become text with all their digits, and bytes become base64. Numbers without a JSON form (NaN and the infinities)
+become their names. Nested values become JSON text inside of the record's text.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _SECONDS: Final = range(-719_162 * 86_400, 2_932_897 * 86_400)
 
 
 def floating(value: float | None) -> Any:
-    """A double, or the name of one that JSON has no form for."""
+    """A double, or the name of NaN or infinity."""
     if value is None or math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def single(value: float | None) -> Any:
-    """A float of four bytes, with the shortest digits that give it."""
+    """A 32-bit float, with the fewest digits that identify it."""
     if value is None or not math.isfinite(value):
         return floating(value)
     if value == 0.0:
@@ -52,7 +52,7 @@ def in_base64(value: bytes | None) -> str | None:
 
 
 def unscaled_digits(value: bytes | None, scale: int) -> str | None:
-    """A decimal from the bytes of its unscaled value, big-endian. No bytes are no number: they stay an empty text."""
+    """A decimal from the big-endian bytes of its unscaled value. No bytes give an empty text, which is not a number."""
     if not value:
         return None if value is None else ""
     number = int.from_bytes(value, "big", signed=True)
@@ -63,7 +63,7 @@ def unscaled_digits(value: bytes | None, scale: int) -> str | None:
 
 
 def day(count: int | None) -> str | None:
-    """Days since 1970-01-01 as a date; a count beyond the calendar stays one."""
+    """Days since 1970-01-01 as a date. A count outside of the calendar stays a number."""
     if count is None:
         return None
     return _date(count) if count in DAYS else str(count)
@@ -80,7 +80,7 @@ def _second(count: int) -> str:
 
 
 def local_moment(count: int | None, unit: str) -> str | None:
-    """A count since 1970-01-01T00:00:00 as a time without a zone; a count beyond the calendar stays one."""
+    """A count since 1970-01-01T00:00:00 as a time without a zone. A count outside of the calendar stays a number."""
     if count is None:
         return None
     seconds, fraction = divmod(count, A_SECOND[unit])
@@ -91,13 +91,13 @@ def local_moment(count: int | None, unit: str) -> str | None:
 
 
 def instant(count: int | None, unit: str) -> str | None:
-    """The same as an instant: in UTC, with its Z."""
+    """A count since 1970-01-01T00:00:00 as an instant in UTC, with a Z."""
     text = local_moment(count, unit)
     return text if text is None or " " not in text else f"{text}Z"
 
 
 def iso_moment(count: int, unit: str, zone: str) -> str:
-    """A time inside of JSON text: six digits of the second; a count beyond the calendar stays one."""
+    """A time inside of JSON text, with six digits of the second. A count outside of the calendar stays a number."""
     seconds, fraction = divmod(count, A_SECOND[unit])
     if seconds not in _SECONDS:
         return str(count)
@@ -111,7 +111,7 @@ def clock(count: int | None, unit: str) -> str | None:
 
 
 def json_text(value: Any) -> str | None:
-    """What has parts, as JSON text."""
+    """A nested value as JSON text."""
     return None if value is None else text_of(value).decode()
 
 

@@ -1,4 +1,4 @@
-"""Formats whose values are text, or become text by reading them as such: which encoding a column's type asks for."""
+"""Encodings of declared types in formats whose values are text, or are read as text."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ _LABELLED: Final = ("written_enum", "written_set")
 
 
 def encoding_of(declared: ColumnType, source: SourceSpec) -> Encoding:
-    """How an event that says nothing of its types carries a value of the declared one."""
-    said = declared.source_encoding
-    if said.kind == "array":
+    """The encoding of a declared type's values in an event without types."""
+    wanted = declared.source_encoding
+    if wanted.kind == "array":
         return Encoding("array", items=encoding_of(declared.children[0][1], source))
-    return _plain(said, source)
+    return _plain(wanted, source)
 
 
-def corrected(carried: Encoding, said: SourceEncoding, source: SourceSpec) -> Encoding:
-    """The encoding that the event's own types give, where a column is declared with another type."""
-    if said.kind == "array" or carried.kind == "array":
-        return carried if said.kind == "array" else Encoding("written_text")
-    if said.kind in ("string", "enum") and carried.kind in _LABELLED:
-        return carried
-    if said.kind == "binary" and carried.kind in ("written_bytes", "base64"):
-        return carried
-    return _plain(said, source)
+def corrected(actual: Encoding, wanted: SourceEncoding, source: SourceSpec) -> Encoding:
+    """The encoding from the event's own types, for a column that is declared with another type."""
+    if wanted.kind == "array" or actual.kind == "array":
+        return actual if wanted.kind == "array" else Encoding("written_text")
+    if wanted.kind in ("string", "enum") and actual.kind in _LABELLED:
+        return actual
+    if wanted.kind == "binary" and actual.kind in ("written_bytes", "base64"):
+        return actual
+    return _plain(wanted, source)
 
 
-def _plain(said: SourceEncoding, source: SourceSpec) -> Encoding:
-    if format_of(source.format).marks_values and said.kind not in _KINDS:
+def _plain(wanted: SourceEncoding, source: SourceSpec) -> Encoding:
+    if format_of(source.format).marks_values and wanted.kind not in _KINDS:
         return Encoding("marked")
-    if said.kind == "binary":
+    if wanted.kind == "binary":
         return Encoding("written_bytes") if format_of(source.format).bytes_are_text else binary_encoding(source)
-    return Encoding(_KINDS.get(said.kind, "written_text"), said.precision if said.kind == "bits" else None)
+    return Encoding(_KINDS.get(wanted.kind, "written_text"), wanted.precision if wanted.kind == "bits" else None)

@@ -1,4 +1,4 @@
-"""`siltstone demo`: three files of recorded events arrive, one run after each, and the tables tell the story."""
+"""`siltstone demo`: three files of recorded events arrive, and a run follows each. The demo prints the tables."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ __all__ = ["run"]
 
 @dataclass(frozen=True)
 class Arrival:
-    """A file that arrives, and what to know about it."""
+    """A file that arrives, and its description."""
 
     file: str
     words: str
@@ -26,24 +26,24 @@ class Arrival:
 ARRIVALS = (
     Arrival(
         "inventory-1.jsonl.gz",
-        "The first file: a snapshot of a PostgreSQL table, and the changes streamed after it, beside another table's.",
+        "The first file: a snapshot of a PostgreSQL table, the changes streamed after it, and those of another table.",
     ),
     Arrival(
         "inventory-2.jsonl.gz",
-        "The second file. A stretch of the stream was held up on its way, and snapshot READs overtook it.",
+        "The second file: a part of the stream is missing because it is late. Snapshot READs arrive before it.",
     ),
     Arrival(
         "inventory-3.jsonl.gz",
-        "The third file: 60 lines once more, as after a connector's restart, then the stretch held up, and the rest.",
+        "The third file: 60 lines a second time, as after a connector's restart, then the late part, and the rest.",
     ),
 )
 
 
 def run(folder: Path) -> int:
-    """The whole story in a folder of its own. Gives the exit code of a failed table, else of the last run.
+    """Run the demo in a separate folder. Gives the exit code of a failed table, else of the last run.
 
-    Failed checks of the runs before the last are part of the story.
-    Raises: SpecError: the folder holds something that no demo made, or this machine is not ready.
+    Checks of the earlier runs fail on purpose, because the late part is missing then.
+    Raises: SpecError: the folder contains files that no demo made, or this machine is not ready.
     """
     from siltstone.engine.cli.spark_command import progress_line
     from siltstone.engine.demo import story
@@ -54,8 +54,8 @@ def run(folder: Path) -> int:
     from siltstone.quality.gx_library import import_early
     from siltstone.quality.report.write_report import report_after
 
-    root, again = make_folder(folder)
-    story.say(f"An earlier demo in {root} was removed; this one starts afresh." if again else f"Made {root}.")
+    root, replaced = make_folder(folder)
+    story.say(f"Removed an earlier demo in {root}." if replaced else f"Created {root}.")
     project = load_project(root)
     with progress_line() as progress:
         progress("", "starting Spark")
@@ -65,7 +65,7 @@ def run(folder: Path) -> int:
     for number, arrival in enumerate(ARRIVALS, 1):
         story.title(f"{number} of {len(ARRIVALS)}: {arrival.file}")
         story.say(arrival.words)
-        # Of the first file the checks of the next one speak, too: here they would only take time.
+        # The checks after the second file cover the first one, too. Here they would only take time.
         reports.append(catch_up(project, spark, arrival, checked=number > 1))
         story.print_run(reports[-1])
         if failed := [table.exit_code for table in reports[-1].tables if table.status == FAILED]:
@@ -82,7 +82,7 @@ def run(folder: Path) -> int:
 
 
 def catch_up(project: "ProjectSpec", spark: "SparkSession", arrival: Arrival, checked: bool) -> "RunReport":
-    """Let a file arrive, and do what `siltstone catch-up` does."""
+    """Deliver a file, and do what `siltstone catch-up` does."""
     from siltstone.engine.cli.spark_command import progress_line
     from siltstone.engine.demo.folder import deliver
     from siltstone.engine.run import catch_up as run_catch_up

@@ -1,4 +1,4 @@
-"""The folder of a demo: a project with specs, and the events as they arrive."""
+"""The folder of a demo: a project with specs, and the events that have arrived."""
 
 import shutil
 from importlib.resources import as_file, files
@@ -8,41 +8,44 @@ from siltstone.engine.errors import SpecError, writing
 
 MARK = ".siltstone-demo"
 EVENTS = "events"
-ANOTHER = "Name another folder: siltstone demo --folder DIR."
+ANOTHER = "use another folder: siltstone demo --folder DIR"
 MADE = (EVENTS, "specs", "more", "siltstone.yaml", "lake", "report")
-"""What a demo leaves in its folder. Nothing else is ever removed."""
+"""The files and folders that a demo creates. Nothing else is ever removed."""
 
 
 def make_folder(folder: Path) -> tuple[Path, bool]:
-    """A fresh project in the folder, with no event in it yet. Gives the folder and whether an earlier demo was removed.
+    """Create a project without events in the folder. Gives the folder, and whether an earlier demo was removed.
 
-    Raises: SpecError: the folder holds something that no demo put there, or cannot be written.
+    Raises: SpecError: the folder contains files that no demo made, or cannot be written.
     """
     root = folder.expanduser().resolve()
     with writing(root, ANOTHER):
-        return root, _made_afresh(root)
+        return root, _create(root)
 
 
-def _made_afresh(root: Path) -> bool:
-    """Make the folder. Gives whether an earlier demo was removed."""
-    again = (root / MARK).is_file()
-    if not again and root.exists() and (not root.is_dir() or any(root.iterdir())):
+def _create(root: Path) -> bool:
+    """Create the folder. Gives whether an earlier demo was removed."""
+    replaced = (root / MARK).is_file()
+    if not replaced and root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise SpecError(
-            f"Cannot make a demo in {root}: something is there that no demo made.",
+            f"Cannot create a demo in {root}: it contains files that no demo made.",
             hint=ANOTHER,
         )
-    if again:
+    if replaced:
         clear(root)
     with as_file(files("siltstone.engine.demo") / "project") as project:
         shutil.copytree(project, root, dirs_exist_ok=True)
-    (root / MARK).write_text("Made by `siltstone demo`, which starts afresh here.\n", encoding="utf-8")
+    (root / MARK).write_text(
+        "Made by `siltstone demo`. The next demo removes its files here and starts from the beginning.\n",
+        encoding="utf-8",
+    )
     for name in (EVENTS, "lake"):
         (root / name).mkdir()
-    return again
+    return replaced
 
 
 def clear(root: Path) -> None:
-    """Remove what an earlier demo made."""
+    """Remove the files of an earlier demo."""
     for path in (root / name for name in MADE):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -51,7 +54,7 @@ def clear(root: Path) -> None:
 
 
 def deliver(root: Path, name: str) -> Path:
-    """Let one of the bundled files arrive."""
+    """Copy one of the bundled files into the folder of events."""
     arrived = root / EVENTS / name
     with as_file(files("siltstone.engine.demo") / EVENTS / name) as bundled:
         shutil.copyfile(bundled, arrived)

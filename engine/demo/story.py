@@ -1,4 +1,4 @@
-"""What the demo tells: between the runs, what to look at; after them, what the tables hold."""
+"""The output of the demo: explanations between the runs, then the contents of the tables."""
 
 import shlex
 import shutil
@@ -29,7 +29,7 @@ OUTCOMES = ("opened", "healed", "updated", "absorbed", "superseded", "redelivere
 
 
 def title(words: str) -> None:
-    """The head of a part."""
+    """Print the heading of a part."""
     from rich.rule import Rule
     from rich.text import Text
 
@@ -38,16 +38,16 @@ def title(words: str) -> None:
 
 
 def say(words: str) -> None:
-    """A sentence."""
+    """Print a sentence."""
     from rich.text import Text
 
     console().print(Text(words))
 
 
 def print_run(report: RunReport) -> None:
-    """A run's report, and what became of its changes: every one has exactly one outcome."""
+    """Print a run's report, and the outcomes of its changes. Every change has exactly one outcome."""
     print_report(report)
-    columns = ("table", "changes", *OUTCOMES, "came late")
+    columns = ("table", "changes", *OUTCOMES, "late")
     lines = [
         [
             table.table,
@@ -61,32 +61,32 @@ def print_run(report: RunReport) -> None:
 
 
 def print_timeline(project: ProjectSpec) -> None:
-    """The versions of one customer."""
+    """Print the versions of one customer."""
     history = load_table(open_catalog(project.catalog), f"{CUSTOMERS}_history")
     print_rows((VALID_FROM, VALID_TO, OP, *SEEN), listed(timeline(history, matching(history, KEY))))
 
 
 def print_moment(project: ProjectSpec) -> None:
-    """The first customers as they were at a moment."""
+    """Print the first customers as of a time."""
     history = load_table(open_catalog(project.catalog), f"{CUSTOMERS}_history")
     found = as_of(history, MOMENT, matching(history, {}), ("id",))
     print_rows((*SEEN, VALID_FROM, VALID_TO), listed(found.slice(0, ROWS_SHOWN)))
-    say(f"{found.num_rows} customers were there at that moment; the first {ROWS_SHOWN} are shown.")
+    say(f"{found.num_rows} customers existed at this time. These are the first {ROWS_SHOWN}.")
 
 
 def print_run_checks(report: RunReport) -> None:
-    """The results of a run's checks."""
+    """Print the results of a run's checks."""
     print_checks((table.table, result) for table in report.tables for result in table.checks or ())
 
 
 def print_next_steps(root: Path, report: str | None, pages: Path) -> None:
-    """Where everything is, and what to try."""
+    """Print where the files are, and commands to try."""
     project = f"--project {shlex.quote(shown_path(str(root)))}"
     program = shlex.quote(_program())
     places = {"tables": root / "lake", "specs": root / "specs", "report": report, "checks' pages": pages}
     for name, place in places.items():
         write_line(f"{name:<15} {shown_path(str(place)) if place else NULL}")
-    write_line("\nLook at them:")
+    write_line("\nCommands to try:")
     for command in (
         f"{program} show {CUSTOMERS} --key id={KEY['id']} {project}",
         f"{program} export {CUSTOMERS} --history --format csv {project}",
@@ -95,12 +95,12 @@ def print_next_steps(root: Path, report: str | None, pages: Path) -> None:
         f"{program} catch-up {shlex.quote(str(root / 'more' / 'inventory.orders.yaml'))} {project}",
     ):
         write_line(f"  {command}")
-    write_line("\nThen take events of your own, in an empty folder:")
+    write_line("\nTo use your own events, run this in an empty folder:")
     write_line(f"  {program} init FOLDER_OF_EVENTS && {program} catch-up")
 
 
 def _program() -> str:
-    """How to call siltstone in this shell: by its name where the shell finds it, else by its path."""
+    """The command for siltstone in this shell: its name if the shell finds it, else its path."""
     return "siltstone" if shutil.which("siltstone") else shown_path(str(Path(sys.executable).with_name("siltstone")))
 
 

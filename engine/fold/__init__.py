@@ -1,1 +1,1 @@
-"""From `changes` to `history` and `latest`: what is not folded yet, one table at a time, each in one published step."""
+"""Fold new changes into `history` and `latest`: one table at a time, each published in one step."""

@@ -1,12 +1,13 @@
-"""Keys of which old changes were removed: the first change that is left, their base, and what is older than it.
+"""Keys whose old changes were removed: their base, and everything older than it.
 
-A base stands for all that came before it: it carries all that was known of its row then. What `history` has of the key
-before its base stays, and a change that arrives later but belongs before it is too late.
+The base is the first remaining change of such a key. It replaces all earlier changes of the key and carries all that
+was known of the row at that time. `history` keeps the versions before the base. A change that arrives later but belongs
+before the base is too late.
 
     changes of a key         position   after `trim_changes`
     insert                   10         removed
     update of one column     20         base: the whole row
-    update                   30         stays
+    update                   30         kept
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -21,9 +22,9 @@ from siltstone.engine.history.key_timeline import interval, is_guarded, key_of, 
 
 
 def bases_of(context: FoldContext, rules: FoldRules) -> DataFrame | None:
-    """The bases of keys. None where no change was ever removed.
+    """The bases of all keys that have one. None if no change was ever removed.
 
-    Gives: key, base (its position), base_ts (its time). Rows: one a key.
+    Gives: key, base (its position), base_ts (its time). Rows: one per key.
     """
     if not context.is_trimmed:
         return None
@@ -34,24 +35,24 @@ def bases_of(context: FoldContext, rules: FoldRules) -> DataFrame | None:
 
 
 def changes_since_bases(context: FoldContext, rows: DataFrame, rules: FoldRules) -> DataFrame:
-    """The timeline rows without those that stand before the base of their key. New ones are counted as too late.
+    """Remove the timeline rows before the base of their key. New changes among them are counted as too late.
 
-    Needs: what `change_rows` gives.
+    Needs: the output of `change_rows`.
     Gives: the same columns. Rows: filters.
     """
     bases = bases_of(context, rules)
     if bases is None:
         return rows
-    marked = rows.join(bases, on="key", how="left").transform(checkpointed)  # one base a key
+    marked = rows.join(bases, on="key", how="left").transform(checkpointed)  # one base per key
     is_new = ~F.col("is_copy") & (F.col("batch") > context.folded.batch)
     context.count(TOO_LATE, marked.where(is_before_base(rules) & is_new).count())
     return marked.where(~is_before_base(rules)).select(*rows.columns)
 
 
 def keys_with_older_changes(context: FoldContext, rows: DataFrame, rules: FoldRules) -> DataFrame | None:
-    """Keys with a change before their base, which came too late. None where no change was ever removed.
+    """Keys with a change before their base, which arrived too late. None if no change was ever removed.
 
-    Needs: what `change_rows` gives. Gives: key.
+    Needs: the output of `change_rows`. Gives: key.
     """
     bases = bases_of(context, rules)
     return None if bases is None else rows.join(bases, on="key", how="inner").where(is_before_base(rules)).select("key")
@@ -63,19 +64,18 @@ def is_before_base(rules: FoldRules) -> Column:
 
 
 def is_before(position: Column, time: Column, rules: FoldRules) -> Column:
-    """True for a change before another one; for a READ of which only the time is known, if its window ends before.
+    """True for a change before another one. A READ that has only a time is before it if the READ's window ends before.
 
-    Needs: what `change_rows` gives. `position`, `time`: of the other change.
+    Needs: the output of `change_rows`. `position`, `time`: of the other change.
     """
     ended = is_guarded() & (F.col("ts") + interval(rules.skew) < time)
     return never_null(F.col("position") < position) | never_null(ended)
 
 
 def with_base_time(context: FoldContext, versions: DataFrame, rules: FoldRules) -> DataFrame | None:
-    """History rows with the time at which the version of their key's base begins: `_base_time`, null where the key has
-    no base. None where no change was ever removed.
+    """Add `_base_time` to history rows: the time at which the version of their key's base begins.
 
-    Rows: 1:1.
+    `_base_time` is null for a key without a base. None if no change was ever removed. Rows: 1:1.
     """
     bases = bases_of(context, rules)
     if bases is None:
@@ -85,14 +85,14 @@ def with_base_time(context: FoldContext, versions: DataFrame, rules: FoldRules) 
     with_base = versions.withColumn("_key", key_of(rules)).join(
         bases.withColumnRenamed("key", "_key"),
         on="_key",
-        how="left",  # one base a key
+        how="left",  # one base per key
     )
     begin = F.min(F.when(is_base, F.col(names.VALID_FROM))).over(of_key)
     return with_base.withColumn("_base_time", begin).select(*versions.columns, "_base_time")
 
 
 def versions_since_bases(context: FoldContext, versions: DataFrame, rules: FoldRules) -> DataFrame:
-    """The versions that changes are still there for. Rows: filters."""
+    """The versions whose changes still exist. Rows: filters."""
     timed = with_base_time(context, versions, rules)
     if timed is None:
         return versions
@@ -100,14 +100,16 @@ def versions_since_bases(context: FoldContext, versions: DataFrame, rules: FoldR
 
 
 def versions_before_bases(context: FoldContext, versions: DataFrame, rules: FoldRules) -> DataFrame | None:
-    """The versions whose changes were removed. None where none ever was. Rows: filters."""
+    """The versions whose changes were removed. None if no change was ever removed. Rows: filters."""
     timed = with_base_time(context, versions, rules)
     return None if timed is None else timed.where(is_version_before_base(rules)).drop("_base_time")
 
 
 def is_version_before_base(rules: FoldRules) -> Column:
-    """True for a version before the base of its key. A READ of which only the time is known stands behind the base
-    where its window reaches it."""
+    """True for a version before the base of its key.
+
+    A version opened by a READ that has only a time is not before the base if the READ's window reaches the base.
+    """
     of_read = (F.col(names.OP) == names.OP_READ) & F.col(names.POSITION).isNull()
     reaches = never_null(of_read & (F.col(names.COMMIT_TS) + interval(rules.skew) >= F.col("_base_time")))
     return never_null(F.col(names.VALID_FROM) < F.col("_base_time")) & ~reaches

@@ -1,4 +1,4 @@
-"""One look over what is to be folded: which rules it needs, and how far the marker moves."""
+"""Profile the changes to fold in one pass: which rules the fold needs, and how far the marker moves."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,19 +28,19 @@ Ordered = TypeVar("Ordered", str, int)
 
 
 def profile_batch(context: FoldContext, new: DataFrame, windows: DataFrame | None) -> tuple[DataFrame, FoldRules]:
-    """The changes in their places, and the rules for this fold; the target marker moves on.
+    """Place the changes in order, choose the rules for this fold, and advance the target marker.
 
     Needs: new: the changes to fold.
-    Gives: what `change_rows` gives: looked at here, then used for the keys and for the timeline. Each reads the columns
-        it needs, which costs less than to keep all of them.
+    Gives: the output of `change_rows`. It is read here, then for the keys and then for the timeline. Each reader reads
+        only the columns that it needs, which costs less than keeping all of them.
     """
     rules = fold_rules(context)
-    placed = in_places(new, windows, rules)
+    placed = place_changes(new, windows, rules)
     seen = placed.agg(*counts(context)).first()
     assert seen is not None
     links = computed_links(new) if seen["lone"] and not context.keyless else None
     if links is not None:
-        placed = in_places(with_links(new, links), windows, rules)
+        placed = place_changes(with_links(new, links), windows, rules)
     context.changes = seen["changes"]
     sources = tuple(sorted({*context.folded.sources, *seen["sources"]}))
     partial = tuple(sorted({*rules.partial, *(seen["lacking"] or ())}))
@@ -58,37 +58,38 @@ def profile_batch(context: FoldContext, new: DataFrame, windows: DataFrame | Non
         truncate_ts=greatest(context.folded.truncate_ts, seen["truncate_ts"]),
         partial_inserts=greatest(context.folded.partial_inserts, seen["partial_inserts_at"]),
     )
-    occurs = {name: seen[name] > 0 for name in ("reads", "guarded", "swaps", "truncates", "partial_inserts", "apart")}
+    kinds = ("reads", "guarded", "swaps", "truncates", "partial_inserts", "split_halves")
+    occurs = {name: seen[name] > 0 for name in kinds}
     if links is not None:
         occurs |= {"swaps": True, "partial_inserts": True}
     return placed, replace(rules, partial=partial, **occurs)
 
 
-def in_places(new: DataFrame, windows: DataFrame | None, rules: FoldRules) -> DataFrame:
-    """The changes in their places; with windows, which are joined, they are computed once."""
+def place_changes(new: DataFrame, windows: DataFrame | None, rules: FoldRules) -> DataFrame:
+    """The changes in order. With windows, the result of the join is computed once."""
     placed = change_rows(attach_windows(new, windows, rules.margin), rules)
     return placed if windows is None else placed.transform(checkpointed, eager=False)
 
 
 def counts(context: FoldContext) -> list[Column]:
-    """What the survey counts, in one pass. `place`: the greatest one that a READ takes, and the latest READ there."""
+    """The aggregates of the profile. `place`: the greatest position of a READ, and the latest READ's time there."""
     is_truncate = F.col("op") == names.OP_TRUNCATE
     carries_row = F.col("op").isin(names.OP_READ, names.OP_INSERT, names.OP_UPDATE) & F.col("present").isNotNull()
     columns = F.array(*[F.lit(name) for name in context.row.names])
     is_placed = F.col("is_read") & F.col("position").isNotNull()
-    is_lone = is_lone_insert(context.keys[:1])  # `change_rows` tells old keys as a whole, or not
-    owes = F.col("old_key").isNotNull() & F.col("present").isNotNull()
+    is_lone = is_lone_insert(context.keys[:1])  # after `change_rows`, an old key is complete or null
+    is_partial_insert = F.col("old_key").isNotNull() & F.col("present").isNotNull()
     return [
         F.count("*").alias("changes"),
         F.collect_set("source").alias("sources"),
         F.count_if("is_read").alias("reads"),
         F.count_if(is_guarded()).alias("guarded"),
         F.max(F.when(is_guarded(), F.unix_micros("ts"))).alias("read_ts"),
-        F.count_if(F.col("new_key").isNotNull()).alias("swaps"),  # with a row before, too; that is not read for this
-        F.count_if(owes).alias("partial_inserts"),
-        F.max(F.when(owes | is_lone, F.col("position"))).alias("partial_inserts_at"),
+        F.count_if(F.col("new_key").isNotNull()).alias("swaps"),  # an upper bound: the before image is not read here
+        F.count_if(is_partial_insert).alias("partial_inserts"),
+        F.max(F.when(is_partial_insert | is_lone, F.col("position"))).alias("partial_inserts_at"),
         F.count_if(is_lone).alias("lone"),
-        F.count_if(is_lone | never_null(is_older(context.folded.partial_inserts))).alias("apart"),
+        F.count_if(is_lone | never_null(is_older(context.folded.partial_inserts))).alias("split_halves"),
         F.array_distinct(F.flatten(F.collect_set(F.when(carries_row, F.array_except(columns, "present"))))).alias(
             "lacking"
         ),
@@ -100,7 +101,7 @@ def counts(context: FoldContext) -> list[Column]:
 
 
 def fold_rules(context: FoldContext) -> FoldRules:
-    """The spec's settings as the fold takes them; what occurs among the changes is not known yet."""
+    """The spec's settings in the form that the fold uses. What occurs among the changes is not known yet."""
     columns, by_old = tuple(context.row.names), new_names(context.spec)
     track = context.spec.history.track
     refuse_unknown_tracked(context.spec, columns)
@@ -119,13 +120,13 @@ def fold_rules(context: FoldContext) -> FoldRules:
 
 
 def default_values(spec: TableSpec, row: T.StructType) -> dict[str, Column]:
-    """The defaults of columns, each of its column's type: beside a double, a decimal's own values would be doubles."""
+    """The defaults of columns, each cast to its column's type: a double default would turn a decimal into a double."""
     declared = {name: column.default for name, column in (spec.columns or {}).items() if name in row.names}
     return {n: F.lit(str(value)).cast(row[n].dataType) for n, value in declared.items() if value is not None}
 
 
 def refuse_unknown_tracked(spec: TableSpec, columns: Sequence[str]) -> None:
-    """See that history.track names columns of the table: versions would be missing, or too many, for a misspelt one.
+    """Check that history.track names columns of the table: a misspelt name would lose versions or add wrong ones.
 
     Raises: SpecError.
     """
@@ -133,39 +134,39 @@ def refuse_unknown_tracked(spec: TableSpec, columns: Sequence[str]) -> None:
     unknown = [name for name in spec.history.track.columns if name not in known]
     if unknown:
         near = [found for name in unknown for found in get_close_matches(name, columns, n=1)]
-        meant = f"did you mean {', '.join(near)}? " if near else ""
+        suggestion = f"did you mean {', '.join(near)}? " if near else ""
         raise SpecError(
             f"Cannot fold {spec.target.history}: history.track names {', '.join(unknown)}, and {spec.table} has no such"
             " column.",
-            f"{meant}a column that is still to come is declared under columns",
+            f"{suggestion}declare a column that the source adds later under columns",
         )
 
 
 def greatest(one: Ordered | None, other: Ordered | None) -> Ordered | None:
-    """The greater of two values of which either may be missing."""
+    """The greater of two values, either of which may be None."""
     if one is None or other is None:
         return other if one is None else one
     return max(one, other)
 
 
 def known_windows(context: FoldContext) -> DataFrame | None:
-    """The snapshot windows that markers tell of, None when there are no markers."""
+    """The snapshot windows defined by markers. None if there are no markers."""
     markers = markers_of(context)
     return chunk_windows(markers) if markers is not None and markers.limit(1).count() else None
 
 
 def markers_of(context: FoldContext) -> DataFrame | None:
-    """The marks of snapshot windows that this fold may use, None when there are no control events. Rows: filters."""
+    """The snapshot window markers that this fold may use. None if there are no control events. Rows: filters."""
     if context.rows.control is None:
         return None
     is_marker = F.col("kind").isin(WINDOW_OPEN, WINDOW_CLOSE)
     return context.rows.control.where(is_marker & (F.col("batch") <= context.target.control_batch))
 
 
-def keys_with_news(context: FoldContext, everything: DataFrame) -> DataFrame | None:
-    """Keys of which older changes count otherwise than they did when they were folded. None when there are none.
+def keys_to_reconsider(context: FoldContext, everything: DataFrame) -> DataFrame | None:
+    """Keys whose folded changes now count differently: by a new window or a retraction. None if there are none.
 
-    Rows: one a key.
+    Rows: one per key.
     """
     parts = [
         part for part in (keys_in_new_windows(context, everything), keys_with_retractions(context)) if part is not None
@@ -174,15 +175,15 @@ def keys_with_news(context: FoldContext, everything: DataFrame) -> DataFrame | N
 
 
 def keys_with_retractions(context: FoldContext) -> DataFrame | None:
-    """Keys of which a folded change has been withdrawn since; after a truncate that was, all. None when there are none.
+    """Keys with a folded change that was retracted since; all keys if it was a truncate. None if there are none.
 
-    Rows: one a key.
+    Rows: one per key.
     """
     if context.retracted_places is None or context.target.control_batch == context.folded.control_batch:
         return None
     fresh = context.retracted_places.where(F.col("control_batch") > context.folded.control_batch)
     if fresh.isEmpty():
-        return None  # a look at all changes less
+        return None  # saves a scan of all changes
     folded = context.all_changes_up_to_target().where(F.col("batch") <= context.folded.batch)
     concerned = retracted_of(folded, fresh).select("key", "op").distinct().transform(checkpointed)
     if concerned.isEmpty():
@@ -193,9 +194,9 @@ def keys_with_retractions(context: FoldContext) -> DataFrame | None:
 
 
 def keys_in_new_windows(context: FoldContext, everything: DataFrame) -> DataFrame | None:
-    """Keys of folded READs whose window has become known only now. None when there are none.
+    """Keys of folded READs whose window has become known only now. None if there are none.
 
-    Rows: one a key.
+    Rows: one per key.
     """
     if context.folded.close is None or context.target.control_batch == context.folded.control_batch:
         return None

@@ -1,4 +1,4 @@
-"""One table's fold while it runs: how far it is, how far it goes, and what it found."""
+"""The state of one table's fold: where it starts, how far it goes, and what it counted."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -55,17 +55,18 @@ from siltstone.engine.table.retracted import retracted_places, without_retracted
 
 TOTAL_RECORDS = "total-records"  # Iceberg's own count
 MOST_REWRITTEN = 100_000
-"""Up to how many rows of `latest` a change rewrites whole data files."""
+"""The largest `latest`, in rows, whose data files are rewritten whole (copy-on-write)."""
 
 
 @dataclass
 class FoldContext:
-    """What one fold knows and counts. `folded` is the marker it found, `target` the one it writes.
+    """The inputs and counts of one fold. `folded` is the marker that it found, `target` the marker that it writes.
 
-    `generation` names the rebuild that the tables come from; it is the same on `history` and `latest`, or `latest` is
-    to be replaced. `reread` names the reading of the inputs that the changes come from. `taken_away`: the open versions
-    that the fold removes from `history`; None where it removes none. `keeps_foreign`: rows that another program wrote
-    stay in the tables. `is_trimmed`: changes were removed from the table, see `fold.base_states`.
+    `generation` names the rebuild that wrote the tables. If `history` and `latest` have different generations, `latest`
+    is replaced. `reread` names the reread of the inputs that wrote the changes. `taken_away`: the open versions that
+    the fold removes from `history`; None if it removes none. `superseded_versions` counts the versions opened by READs
+    that the fold removes. `keeps_foreign`: rows that another program wrote stay in the tables. `is_trimmed`: old
+    changes were removed from the table, see `fold.base_states`.
     """
 
     spark: SparkSession
@@ -84,29 +85,29 @@ class FoldContext:
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
     changes: int = 0
     late: int = 0
-    withdrawn: int = 0
+    superseded_versions: int = 0
     taken_away: DataFrame | None = None
     keeps_foreign: bool = False
     is_trimmed: bool = False
 
     @property
     def has_disjoint_sources(self) -> bool:
-        """Whether changes come from several sources, of which each has keys of its own."""
+        """Whether changes come from several sources with disjoint keys."""
         return self.spec.source.several == "disjoint" and len(self.target.sources) > 1
 
     @property
     def layout(self) -> Layout:
-        """How history's rows lie in its table, with the moment of this fold."""
+        """The layout of history's rows in its table, with the time of this fold."""
         return replace(layout_of(self.spec), at=self.began)
 
     @property
     def has_null_keys(self) -> bool:
-        """Whether a null is a value of a key: of a whole row that is the key, and where the format says so."""
+        """Whether a key column can be null: in a keyless table, and if the format allows it."""
         return self.keyless or format_of(self.spec.source.format).has_null_keys
 
     @property
     def keyless(self) -> bool:
-        """Whether rows are known by all that is in them."""
+        """Whether the table has no key, so that the whole row identifies a row."""
         return self.spec.keys == ()
 
     @property
@@ -116,7 +117,7 @@ class FoldContext:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """The columns that a row of the tables is known by."""
+        """The columns that identify a row of the tables."""
         return (*self.keys, names.COPY) if self.keyless else self.keys
 
     @property
@@ -125,22 +126,22 @@ class FoldContext:
         return self.project.catalog.name
 
     def changes_up_to_target(self) -> DataFrame:
-        """All changes that this fold may use, pinned."""
+        """All changes that this fold may use, up to its target batch, without retracted ones."""
         return without_retracted(self.all_changes_up_to_target(), self.retracted_places)
 
     def all_changes_up_to_target(self) -> DataFrame:
-        """The same with those that were withdrawn."""
+        """All changes up to the target batch, retracted ones included."""
         return self.rows.changes.where((F.col("batch") <= self.target.batch) & ~F.col("too_late"))
 
     @cached_property
     def retracted_places(self) -> DataFrame | None:
-        """Where the changes stand that were withdrawn, as far as this fold may know; None where there are none."""
+        """The coordinates of retracted changes, up to the target control batch. None if there are none."""
         if not format_of(self.spec.source.format).resends:
             return None
         return retracted_places(self.rows.control, self.target.control_batch)
 
     def is_small(self) -> bool:
-        """Whether there is little to fold over little: by the rows that the tables' newest snapshots count."""
+        """Whether `changes` and `history` are both small, by the row counts of their newest snapshots."""
         counted = [
             records_in(self.spark, self.catalog, table)
             for table in (self.spec.target.changes, self.spec.target.history)
@@ -149,21 +150,21 @@ class FoldContext:
         return max(counted, default=0) <= SMALL_ROWS
 
     def count(self, outcome: str, number: int) -> None:
-        """Add to the changes with this outcome."""
+        """Add a number of changes to an outcome."""
         if number:
             self.outcomes[outcome] = self.outcomes.get(outcome, 0) + number
 
     def check_sum(self) -> None:
-        """Every change has exactly one outcome.
+        """Check that every change has exactly one outcome.
 
-        Raises: InvariantViolation: a change was lost or counted twice; nothing has been written.
+        Raises: InvariantViolation: a change was lost or counted twice. Nothing has been written.
         """
         counted = sum(self.outcomes.values())
         if counted != self.changes:
             raise InvariantViolation(
                 f"Cannot fold {self.spec.target.history}: {self.changes} changes have {counted} outcomes"
                 f" ({self.outcomes}). Nothing was written.",
-                "report this with the changes table; running again will not help",
+                "report this with the changes table; a retry will not help",
             )
 
     @contextmanager
@@ -177,9 +178,9 @@ class FoldContext:
 
 
 def open_fold(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> FoldContext | None:
-    """See how far a table is folded, and how far it is to be; None when it has no changes table yet.
+    """Open the fold of a table from its marker up to its newest batch. None if it has no changes table yet.
 
-    `history` and `latest` are created, or grow with the columns of `changes`.
+    Creates `history` and `latest`, or adds the new columns of `changes` to them.
     """
     catalog, target = project.catalog.name, spec.target
     row = known_row(spark, catalog, target.changes)
@@ -188,36 +189,39 @@ def open_fold(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> Fol
     ensure_targets(spark, project, spec, row)
     folded, generation = marker_of(spark, catalog, target.history)
     control = newest_batch(spark, project, ledger_name(project, names.CONTROL))
-    said = newest_summary(spark, catalog, target.changes)
+    summary = newest_summary(spark, catalog, target.changes)
     known = uuid_of(spark, catalog, target.changes)
-    aim = replace(folded, batch=int(said.get(names.SUMMARY_BATCH, "0")), control_batch=control, changes=known)
+    aim = replace(folded, batch=int(summary.get(names.SUMMARY_BATCH, "0")), control_batch=control, changes=known)
     keys = known_keys(spark, catalog, target.changes)
     rows = stored_rows(spark, project, spec)
     trimmed = is_trimmed(spark, catalog, target.changes)
-    reread = said.get(names.SUMMARY_REREAD, "")
+    reread = summary.get(names.SUMMARY_REREAD, "")
     return FoldContext(spark, project, spec, keys, row, rows, folded, aim, generation, reread, is_trimmed=trimmed)
 
 
 def open_empty_fold(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> FoldContext:
-    """A fold from nothing into tables that are to be made anew: what stands in them now is not looked at.
+    """Open a fold that starts from nothing, for tables that are replaced: their present rows are not read.
 
     Needs: a changes table.
     """
     catalog, target = project.catalog.name, spec.target
-    (keys, row), said = known_columns(spark, catalog, target.changes), newest_summary(spark, catalog, target.changes)
+    keys, row = known_columns(spark, catalog, target.changes)
+    summary = newest_summary(spark, catalog, target.changes)
     refuse_unfit_columns(spec, row)
     control = newest_batch(spark, project, ledger_name(project, names.CONTROL))
     known = uuid_of(spark, catalog, target.changes)
-    aim = Folded(batch=int(said[names.SUMMARY_BATCH]), control_batch=control, changes=known)
+    aim = Folded(batch=int(summary[names.SUMMARY_BATCH]), control_batch=control, changes=known)
     nothing = local_frame(spark, [], history_schema(numbered(row) if spec.keys == () else row))
     changes = read_changes(spark, catalog, target.changes, new_names(spec))
     since = column_dates(spark, catalog, target.changes)
     rows = Rows(changes, nothing, read_ledger(spark, project, names.CONTROL), since)
-    return FoldContext(spark, project, spec, keys, row, rows, Folded(), aim, reread=said.get(names.SUMMARY_REREAD, ""))
+    return FoldContext(
+        spark, project, spec, keys, row, rows, Folded(), aim, reread=summary.get(names.SUMMARY_REREAD, "")
+    )
 
 
 def open_folded(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> FoldContext | None:
-    """See what a table is a fold of, and go no further. Writes nothing. None when it was never folded."""
+    """Open a fold that ends at the present marker. Writes nothing. None if the table was never folded."""
     catalog, target = project.catalog.name, spec.target
     row = known_row(spark, catalog, target.changes)
     if row is None or not exists(spark, catalog, target.history):
@@ -238,12 +242,13 @@ def is_trimmed(spark: SparkSession, catalog: str, changes: str) -> bool:
 def begin(
     spark: SparkSession, catalog: str, table: str, marker: Mapping[str, str], newest: int, sole_writer: bool = False
 ) -> Branch:
-    """A branch of a table to which batches are appended, behind the newest one that this run knows. Its name tells this
-    attempt at the next batch from others: rows of the ledgers bear it, and the commit that makes the batch.
-    `sole_writer`: as `Branch.start` takes it.
+    """Start a branch for the batch after `newest`, the newest batch that this run knows.
 
-    Raises: CommitConflictError: there is a newer one. Where no lock keeps runs apart, as between machines, two of them
-        would give the same number to different batches, and the second one's would never be folded.
+    The branch name identifies this attempt at the batch. The attempt's rows in the ledgers and its commit carry the
+    name. `sole_writer`: as in `Branch.start`.
+
+    Raises: CommitConflictError: there is a newer batch. Without a common lock, as between machines, two runs would give
+        the same number to different batches, and the second batch would never be folded.
     """
     branch = Branch.start(spark, catalog, table, marker, sole_writer=sole_writer)
     branch.summary[names.SUMMARY_ATTEMPT] = branch.name
@@ -252,21 +257,21 @@ def begin(
 
 
 def refuse_moved(branch: Branch, is_as_seen: bool) -> None:
-    """See that a branch began at what the run looked at before.
+    """Check that a branch starts from the state that the run has read.
 
-    Raises: CommitConflictError: somebody has committed since; the branch is dropped.
+    Raises: CommitConflictError: another run has committed since. The branch is dropped.
     """
     if not is_as_seen:
         branch.drop()
         raise CommitConflictError(
-            f"Cannot commit to {branch.table}: another run has committed to it since this one looked; nothing was"
+            f"Cannot commit to {branch.table}: another run has committed to it since this run read it. Nothing was"
             " changed.",
-            "run again",
+            "retry the run",
         )
 
 
 def ensure_targets(spark: SparkSession, project: ProjectSpec, spec: TableSpec, row: T.StructType) -> None:
-    """Create `history` and `latest`, or let them grow with the columns of `changes`."""
+    """Create `history` and `latest`, or add the new columns of `changes` to them."""
     catalog, version = project.catalog.name, {"format-version": str(spec.target.format_version)}
     stored, layout = numbered(row) if spec.keys == () else row, layout_of(spec)
     refuse_unfit_columns(spec, row)
@@ -282,14 +287,14 @@ def ensure_targets(spark: SparkSession, project: ProjectSpec, spec: TableSpec, r
     else:
         grow(spark, catalog, spec.target.latest, latest_schema(stored))
     settle_targets(spark, catalog, spec)
-    # The rows that a batch can change are the open ones, about as many as `latest` has.
+    # A batch can change the open rows only, and `latest` has about as many rows.
     mode = COPY_ON_WRITE if records_in(spark, catalog, spec.target.latest) <= MOST_REWRITTEN else MERGE_ON_READ
     for table in (spec.target.history, spec.target.latest):
         choose_write_mode(spark, catalog, table, mode)
 
 
 def records_in(spark: SparkSession, catalog: str, table: str) -> int:
-    """How many rows the newest snapshot of a table has, as Iceberg counts them."""
+    """The number of rows in the newest snapshot of a table, as Iceberg counts them."""
     return int(newest_summary(spark, catalog, table, TOTAL_RECORDS).get(TOTAL_RECORDS, "0"))
 
 
@@ -302,7 +307,7 @@ def grow(spark: SparkSession, catalog: str, name: str, schema: T.StructType) -> 
 
 
 def refuse_other_axis(spark: SparkSession, catalog: str, spec: TableSpec) -> None:
-    """See that a history that tells when it recorded its rows goes on to, and that another does not begin to.
+    """Check that history.recorded has not changed since `history` was created.
 
     Raises: SpecError.
     """
@@ -311,14 +316,16 @@ def refuse_other_axis(spark: SparkSession, catalog: str, spec: TableSpec) -> Non
     columns = spark.table(identifier(catalog, spec.target.history)).schema.names
     if (names.RECORDED_TO in columns) != spec.history.recorded:
         raise SpecError(
-            f"Cannot fold {spec.target.history}: it was made with another history.recorded.",
+            f"Cannot fold {spec.target.history}: it was created with another value of history.recorded.",
             "restore the setting, or name another table as target.history and run `siltstone rebuild`",
         )
 
 
 def refuse_unfit_columns(spec: TableSpec, row: T.StructType) -> None:
-    """See that the tables can have these columns of the source: none has a name that the spec gives to one of history,
-    and those that the tables are partitioned and sorted by are there.
+    """Check that the tables can have these columns of the source.
+
+    No source column may have a name that history.names gives to a column of history. The columns of the partitioning
+    and the sort order must exist.
 
     Raises: SpecError.
     """
@@ -329,20 +336,20 @@ def refuse_unfit_columns(spec: TableSpec, row: T.StructType) -> None:
             raise SpecError(
                 f"Cannot fold {spec.target.history}: history.names calls {own} {name}, and the source has a column"
                 " of that name.",
-                "take another name",
+                "choose another name",
             )
 
 
 def is_outdated(spark: SparkSession, catalog: str, spec: TableSpec) -> bool:
-    """Whether the inputs were read again, and the tables are not folded from that yet."""
+    """Whether the inputs were reread, and the tables are not folded from the result yet."""
     if not exists(spark, catalog, spec.target.changes):
         return False
-    told = newest_summary(spark, catalog, spec.target.changes).get(names.SUMMARY_REREAD)
-    if told is None:
+    reread = newest_summary(spark, catalog, spec.target.changes).get(names.SUMMARY_REREAD)
+    if reread is None:
         return False
     tables = (spec.target.history, spec.target.latest)
     return any(
-        not exists(spark, catalog, table) or newest_summary(spark, catalog, table).get(names.SUMMARY_REREAD) != told
+        not exists(spark, catalog, table) or newest_summary(spark, catalog, table).get(names.SUMMARY_REREAD) != reread
         for table in tables
     )
 
@@ -350,14 +357,13 @@ def is_outdated(spark: SparkSession, catalog: str, spec: TableSpec) -> bool:
 def check_settings(
     spark: SparkSession, project: ProjectSpec, spec: TableSpec, goes_on: bool = False, looks_ahead: bool = False
 ) -> None:
-    """Refuse to go on with settings that the changes taken so far were not decoded with, or the versions written so
-    far were not folded with, before anything is taken.
+    """Check that the settings are those with which the stored changes were decoded and the stored versions folded.
 
-    Tables that are still to be folded from inputs that were read again are nothing to look at; a run that `goes_on`
-    folds them, and has seen before it read anything that they are folds of these changes. Nor are tables whose columns
-    are still to be renamed, but for one that `looks_ahead`.
+    A command that reads the tables also fails while they are not folded from reread inputs, and while a column rename
+    is pending. `goes_on`: the caller is a run that folds and renames; it has already checked that the tables are folds
+    of these changes. `looks_ahead`: the caller accepts pending renames.
 
-    Raises: SpecError.
+    Raises: SpecError. Nothing has been ingested.
     """
     catalog, target = project.catalog.name, spec.target
     if not goes_on:
@@ -370,26 +376,26 @@ def check_settings(
         if goes_on:
             return
         raise SpecError(
-            f"Cannot look at {target.history}: its inputs were read again, and it was not folded from them yet.",
-            "run `siltstone catch-up`, which completes that",
+            f"Cannot read {target.history}: its inputs were reread, and it is not folded from them yet.",
+            "run `siltstone catch-up`, which completes the fold",
         )
     if other_settings(spark, project, spec):
         raise SpecError(
             f"Cannot fold {spec.target.history}: it was folded with other settings (keys, columns, tracked columns,"
             " names, snapshot or lateness changed since). Nothing was taken.",
-            "restore the settings, or run `siltstone rebuild`: it folds the tables again from"
-            f" {spec.target.changes} with the new ones",
+            f"restore the settings, or run `siltstone rebuild`: it recomputes the tables from {spec.target.changes}"
+            " with the new settings",
         )
 
 
 def same_keys(context: FoldContext, table: DataFrame, keys: DataFrame) -> list[Column]:
-    """The conditions under which a row of a table is of one of the keys, which are columns."""
+    """The join conditions between a table and a frame of keys with one column per key column."""
     pairs = [(table[quoted(name)], keys[quoted(name)]) for name in context.keys]
     return [one.eqNullSafe(other) if context.has_null_keys else one == other for one, other in pairs]
 
 
 def check_reading(spark: SparkSession, catalog: str, spec: TableSpec) -> None:
-    """Refuse to add to changes that were decoded with other settings.
+    """Check that the stored changes were decoded with the settings of the spec.
 
     Raises: SpecError.
     """
@@ -397,12 +403,12 @@ def check_reading(spark: SparkSession, catalog: str, spec: TableSpec) -> None:
         raise SpecError(
             f"Cannot go on with {spec.target.changes}: it was decoded with other settings: {'; '.join(wrong)}. Nothing"
             " was taken.",
-            "restore the settings, or run `siltstone rebuild --reread`: it reads the inputs again with the new ones",
+            "restore the settings, or run `siltstone rebuild --reread`: it rereads the inputs with the new settings",
         )
 
 
 def other_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
-    """Whether the versions written so far were folded with other settings than the spec has."""
+    """Whether `history` was folded with other settings than those of the spec."""
     if not exists(spark, project.catalog.name, spec.target.history):
         return False
     summary = newest_summary(spark, project.catalog.name, spec.target.history)

@@ -1,4 +1,7 @@
-"""Were the changes of a table decoded as its spec says now? What differs cannot be undone by folding them again."""
+"""Compare the settings of the stored changes' decoding with those of the spec.
+
+A recomputation from `changes` cannot apply a setting that differs: the inputs have to be reread.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -21,21 +24,21 @@ from siltstone.engine.table.commit import newest_summary
 
 
 def decoded_otherwise(spark: SparkSession, catalog: str, spec: TableSpec) -> list[str]:
-    """What of the spec is not what the stored changes were decoded with; empty where there are none."""
+    """The settings of the spec that the stored changes were not decoded with. Empty if there are no changes."""
     if not has_begun(spark, catalog, spec.target.changes):
         return []
     by_old = new_names(spec)
     stored = known_columns(spark, catalog, spec.target.changes)[1]
     keys, row = known_columns(spark, catalog, spec.target.changes, by_old)
-    told = newest_summary(spark, catalog, spec.target.changes)
+    summary = newest_summary(spark, catalog, spec.target.changes)
     wrong_names = list(other_names(spec, stored, stored_first_names(spark, catalog, spec.target.changes)))
     if wrong_names:
         return wrong_names
-    return [*other_keys(spec, keys, row), *other_masks(spec, row, told), *other_reading(spec, row, told)]
+    return [*other_keys(spec, keys, row), *other_masks(spec, row, summary), *other_reading(spec, row, summary)]
 
 
 def other_keys(spec: TableSpec, known: tuple[str, ...], row: T.StructType) -> Iterator[str]:
-    """The key, where the spec names another one. Without keys it is the whole row."""
+    """The key, if the spec names another one. In a keyless table the key is the whole row."""
     shard = (names.SOURCE,) if spec.source.several == SHARDS else ()
     keys = (*shard, *(spec.keys or ()))
     differ = set(known) != set(row.names) if spec.keys == () else bool(spec.keys) and keys != known
@@ -43,24 +46,26 @@ def other_keys(spec: TableSpec, known: tuple[str, ...], row: T.StructType) -> It
         yield f"keys ({', '.join(keys) or 'none'} instead of {', '.join(known)})"
 
 
-def other_masks(spec: TableSpec, row: T.StructType, told: Mapping[str, str]) -> Iterator[str]:
-    """The columns that are stored masked in another way than the spec says. `told`: the newest marker of `changes`."""
-    if names.SUMMARY_MASKS in told:
-        stored, said = json.loads(told[names.SUMMARY_MASKS]), mask_fingerprints(spec)
+def other_masks(spec: TableSpec, row: T.StructType, summary: Mapping[str, str]) -> Iterator[str]:
+    """The stored columns whose mask differs from the spec's. `summary`: the newest marker of `changes`."""
+    if names.SUMMARY_MASKS in summary:
+        stored, declared = json.loads(summary[names.SUMMARY_MASKS]), mask_fingerprints(spec)
         firsts = {name: first_name(spec, name) for name in row.names}
-        yield from (f"the mask of column {name}" for name, one in firsts.items() if stored.get(one) != said.get(one))
+        yield from (
+            f"the mask of column {n}" for n, first in firsts.items() if stored.get(first) != declared.get(first)
+        )
 
 
-def other_reading(spec: TableSpec, row: T.StructType, told: Mapping[str, str]) -> Iterator[str]:
-    """The columns whose stored values are of another type, or were read otherwise; and how all of them were."""
+def other_reading(spec: TableSpec, row: T.StructType, summary: Mapping[str, str]) -> Iterator[str]:
+    """The columns with another stored type or other decode settings, and the decode settings of the source."""
     for name, column in (spec.columns or {}).items():
         if name in row.names and column.mask is None:
             wanted, kept = stored_type(parse_column_type(column.type)), row[name].dataType
             if not promotes(kept, wanted):
                 yield f"column {name} ({wanted.simpleString()} instead of {kept.simpleString()})"
-    stored, said = json.loads(told.get(names.SUMMARY_DECODED, "{}")), decode_fingerprints(spec)
+    stored, declared = json.loads(summary.get(names.SUMMARY_DECODED, "{}")), decode_fingerprints(spec)
     what = {SOURCE: "how the source writes values, times or positions", EPOCHS: "the rules of source.epoch"}
-    for name in sorted(stored.keys() & said.keys()):
-        is_same = said[name].startswith(stored[name]) if name == EPOCHS else said[name] == stored[name]
+    for name in sorted(stored.keys() & declared.keys()):
+        is_same = declared[name].startswith(stored[name]) if name == EPOCHS else declared[name] == stored[name]
         if not is_same:
             yield what.get(name, f"how {name} is read")

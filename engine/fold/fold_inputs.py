@@ -1,4 +1,4 @@
-"""What a fold reads: the tables as they stand, or rows that are held in their place."""
+"""The inputs of a fold: the stored tables, or frames in their place."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,10 +16,11 @@ from siltstone.engine.table.ledger import read_ledger
 
 @dataclass(frozen=True)
 class Rows:
-    """All that a fold of one table can look at. None of it is computed before it is asked for.
+    """The frames that a fold of one table reads. All of them are lazy.
 
-    `changes` tell the truth in `present`; `control` is None where there is no control event; `since` says in which
-    batch a column that was added later appeared, for history rows that were written before.
+    `present` of `changes` is correct for columns that were added later. `control` is None if there are no control
+    events. `since` maps each column that was added later to the batch in which it appeared, for history rows that were
+    written before.
     """
 
     changes: DataFrame
@@ -29,12 +30,12 @@ class Rows:
 
 
 def layout_of(spec: TableSpec) -> Layout:
-    """How the spec wants history's rows to lie in the table."""
+    """The layout that the spec declares for history's rows."""
     return Layout(spec.history.renamed, spec.history.recorded)
 
 
 def stored_rows(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> Rows:
-    """The tables of a spec, which are there, as they stand on main."""
+    """The present rows of a spec's tables, which exist, on their main branch."""
     catalog, target = project.catalog.name, spec.target
     return Rows(
         read_changes(spark, catalog, target.changes, new_names(spec)),

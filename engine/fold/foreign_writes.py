@@ -1,8 +1,8 @@
-"""What other programs wrote to `changes`, `history` and `latest` since siltstone's newest commits.
+"""Writes of other programs to `changes`, `history` and `latest` since siltstone's newest commits.
 
-Compaction and other maintenance keep the rows: a run goes on from there. Whatever else changed rows stops a run before
-it takes anything. What was written to `history` or `latest` a rebuild replaces, and names; of `changes` there is no
-copy, so a person decides.
+Compaction and other maintenance keep the rows, so a run continues after them. Any other foreign write stops a run
+before it ingests anything. A rebuild replaces foreign writes to `history` and `latest`, and its report names them.
+`changes` has no copy, so the user has to decide about foreign writes to it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,13 +23,13 @@ ROLL_BACK = "undo it with Iceberg's procedure rollback_to_snapshot"
 
 
 def foreign_writes(spark: SparkSession, project: ProjectSpec, tables: Sequence[str]) -> dict[str, list[str]]:
-    """What other programs did to the rows of these tables, in words, by table; tables without such are left out."""
+    """Descriptions of the foreign writes to these tables, by table. Tables without foreign writes are left out."""
     found = {table: writes_to(spark, project.catalog.name, table) for table in tables}
     return {table: writes for table, writes in found.items() if writes}
 
 
 def writes_to(spark: SparkSession, catalog: str, table: str) -> list[str]:
-    """What other programs did to the rows of a table, in words."""
+    """Descriptions of the foreign writes to a table."""
     if not exists(spark, catalog, table):
         return []
     commits = [str(commit) for commit in foreign_commits(commits_of(spark, load(spark, catalog, table)))]
@@ -38,8 +38,10 @@ def writes_to(spark: SparkSession, catalog: str, table: str) -> list[str]:
 
 
 def refuse_foreign_writes(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> None:
-    """See that the rows a run goes on from are those that siltstone wrote. What a rebuild that died leaves to be
-    replaced is not looked at: the run completes that, and names what it replaces.
+    """Check that siltstone wrote the rows from which a run continues.
+
+    A table that an interrupted rebuild left to be replaced is not checked: the run completes the rebuild, and its
+    report names what it replaces.
 
     Raises: ForeignWriteError.
     """
@@ -50,7 +52,7 @@ def refuse_foreign_writes(spark: SparkSession, project: ProjectSpec, spec: Table
 
 
 def refuse_foreign_changes(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> None:
-    """See that the changes to be folded are those that siltstone took.
+    """Check that siltstone wrote the changes to fold.
 
     Raises: ForeignWriteError.
     """
@@ -59,7 +61,7 @@ def refuse_foreign_changes(spark: SparkSession, project: ProjectSpec, spec: Tabl
 
 
 def refuse_foreign_rows(found: Mapping[str, Sequence[str]], spec: TableSpec, way_out: str) -> None:
-    """See that another program has not changed the rows of `history` and `latest`, where a rebuild cannot mend that.
+    """Check that there are no foreign writes to `history` and `latest`, if a rebuild cannot replace them.
 
     Raises: ForeignWriteError.
     """
@@ -68,7 +70,7 @@ def refuse_foreign_rows(found: Mapping[str, Sequence[str]], spec: TableSpec, way
 
 
 def foreign_error(what: str, found: Mapping[str, Sequence[str]], way_out: str) -> ForeignWriteError:
-    """The error that names what was written."""
+    """The error that names the foreign writes."""
     written = "; ".join(in_words(table, writes) for table, writes in found.items())
     return ForeignWriteError(
         f"{what}: another program changed its rows. {written}. Nothing was changed.", f"{ROLL_BACK}, {way_out}"
@@ -76,47 +78,47 @@ def foreign_error(what: str, found: Mapping[str, Sequence[str]], way_out: str) -
 
 
 def in_words(table: str, writes: Sequence[str]) -> str:
-    """One table's foreign writes as one text: the first few, and how many more."""
+    """One table's foreign writes as one text: the first few, and the number of the others."""
     more = len(writes) - SHOWN
     return f"{table}: {', '.join(writes[:SHOWN])}" + (f" and {more} more" if more > 0 else "")
 
 
 def replaced_notes(found: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """What a rebuild says of the foreign writes that it replaced."""
+    """The notes of a rebuild's report on the foreign writes that it replaced."""
     return tuple(f"replaced what another program wrote to {in_words(table, writes)}" for table, writes in found.items())
 
 
 def kept_notes(found: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """What a rebuild of some keys says of the foreign writes: those to other keys are still there."""
+    """The notes of a partial rebuild's report on foreign writes: those to other keys are still there."""
     stays = "its other keys still hold what another program wrote, until the whole table is rebuilt"
     return tuple(f"{in_words(table, writes)}; {stays}" for table, writes in found.items())
 
 
 def accepted_notes(spec: TableSpec, writes: Sequence[str]) -> tuple[str, ...]:
-    """What a rebuild says of the foreign writes to `changes` that it accepted."""
+    """The notes of a rebuild's report on the foreign writes to `changes` that it accepted."""
     return (f"accepted what another program wrote to {in_words(spec.target.changes, writes)}",) if writes else ()
 
 
 def rebuild_command(spec: TableSpec) -> str:
-    """The way out of a `history` or `latest` that another program changed."""
-    return f"run `{command(spec)}`, which folds history and latest from the changes and drops what was written"
+    """The hint for a `history` or `latest` that another program changed."""
+    return f"run `{command(spec)}`, which recomputes history and latest from the changes and drops what was written"
 
 
 def of_changes(spec: TableSpec) -> str:
-    """The ways out of a `changes` that another program changed."""
+    """The hint for a `changes` that another program changed."""
     return (
-        f"or run `{command(spec)} --reread`, which reads the inputs again, or `{command(spec)} --accept-changes`, which"
-        " takes the changes as they are now for what happened"
+        f"or run `{command(spec)} --reread`, which rereads the inputs, or `{command(spec)} --accept-changes`, which"
+        " accepts the changes as they are now"
     )
 
 
 def command(spec: TableSpec) -> str:
-    """The rebuild of one table as a command."""
+    """The command that rebuilds one table."""
     return "siltstone rebuild" if spec.file is None else f"siltstone rebuild {spec.file}"
 
 
 def kept_tables(spark: SparkSession, catalog: str, spec: TableSpec) -> tuple[str, ...]:
-    """The tables whose rows the next run goes on from."""
+    """The tables from whose rows the next run continues."""
     changes, history, latest = three_tables(spec)
     if is_outdated(spark, catalog, spec):
         return (changes,)
@@ -127,23 +129,24 @@ def kept_tables(spark: SparkSession, catalog: str, spec: TableSpec) -> tuple[str
 
 
 def three_tables(spec: TableSpec) -> tuple[str, str, str]:
-    """The tables that are one table's."""
+    """The names of changes, history and latest."""
     return spec.target.changes, spec.target.history, spec.target.latest
 
 
 def settle_tags(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> None:
-    """Put the tag of each table on siltstone's newest commit, where a run that died did not."""
+    """Set the tag of each table to siltstone's newest commit, if an interrupted run did not."""
     for table in three_tables(spec):
         if exists(spark, project.catalog.name, table):
             tag_marker(spark, project.catalog.name, table)
 
 
 def accept_changes(spark: SparkSession, project: ProjectSpec, spec: TableSpec, run_id: str) -> list[str]:
-    """Take what another program made of `changes` for what happened: an empty batch says so.
+    """Accept another program's writes to `changes`: an empty batch records the decision.
 
-    From then on the tables are left behind, until they are folded from it. Gives: what was accepted, in words.
+    From then on `history` and `latest` are outdated until they are folded from `changes`. Gives: descriptions of the
+    accepted writes.
 
-    Raises: ForeignWriteError: no commit of siltstone's is left that says how far the changes were taken.
+    Raises: ForeignWriteError: no commit of siltstone's is left that records how far the inputs were ingested.
     """
     catalog, changes = project.catalog.name, spec.target.changes
     found = writes_to(spark, catalog, changes)
@@ -151,7 +154,7 @@ def accept_changes(spark: SparkSession, project: ProjectSpec, spec: TableSpec, r
         return []
     before = own_marker(spark, catalog, changes)
     if not before:
-        lost = "or drop the three tables: the next run takes all inputs again"
+        lost = "or drop the three tables: the next run ingests all inputs from the start"
         raise foreign_error(f"Cannot accept the changes of {spec.table}", {changes: found}, lost)
     batch = str(int(before[names.SUMMARY_BATCH]) + 1)
     accepted = {names.SUMMARY_BATCH: batch, names.SUMMARY_REREAD: run_id, names.SUMMARY_ATTEMPT: run_id}

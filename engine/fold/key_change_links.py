@@ -1,4 +1,4 @@
-"""Key changes whose halves only their position links: looked for where there can be any."""
+"""Link the halves of key changes that only share a position. The search runs only if there can be any."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -15,13 +15,13 @@ from siltstone.engine.history.partial_key_changes import (
 
 
 def computed_links(changes: DataFrame) -> DataFrame | None:
-    """What `links_by_position` gives, computed; None where there are none."""
+    """The output of `links_by_position`, computed. None if there are no links."""
     links = links_by_position(changes).transform(checkpointed)
     return None if links.isEmpty() else links
 
 
 def linked(context: FoldContext, changes: DataFrame) -> DataFrame:
-    """Changes of all batches, old ones among them, of which the halves of key changes name each other.
+    """Changes of all batches, in which the halves of each key change name each other.
 
     Needs, Gives: the change schema.
     """
@@ -29,17 +29,17 @@ def linked(context: FoldContext, changes: DataFrame) -> DataFrame:
 
 
 def keys_in_two_batches(context: FoldContext, everything: DataFrame) -> DataFrame:
-    """Keys of new and of folded insert halves whose delete half came in another batch.
+    """Keys of new and of folded insert halves whose delete half arrived in another batch.
 
-    Older changes are read where they stand at the positions of new halves: nowhere, while batches come in order.
+    Reads only older changes in the position range of the new halves: none, while batches arrive in order.
 
     Needs: everything: all changes.
     Gives: key.
     """
-    told = ("source", "position", "op", "key", "old_key", "new_key", "present")
+    columns = ("source", "position", "op", "key", "old_key", "new_key", "present")
     is_new = F.col("batch") > context.folded.batch
     halves = [is_lone_insert(context.keys), is_older(context.folded.partial_inserts)]
-    inserts, deletes = (everything.where(is_new & half).select(*told).transform(checkpointed) for half in halves)
+    inserts, deletes = (everything.where(is_new & half).select(*columns).transform(checkpointed) for half in halves)
     bounds = inserts.unionByName(deletes).agg(F.min("position").alias("first"), F.max("position").alias("last")).first()
     assert bounds is not None
     at_them = F.col("position").between(bounds["first"], bounds["last"])

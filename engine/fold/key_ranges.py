@@ -1,4 +1,4 @@
-"""A part of a table: the keys with these values, or with values in these ranges."""
+"""A part of a table: the keys with given values, or with values in given ranges."""
 
 import base64
 import binascii
@@ -21,47 +21,49 @@ _WITH_YEAR: Final = re.compile(r"\s*[+-]?[0-9]{4}")
 
 @dataclass(frozen=True)
 class Part:
-    """Values and ranges by key column, as text. A value of None is null; both ends of a range belong to it, and None
-    leaves it open there."""
+    """Values and ranges by key column, as text.
+
+    A value of None is null. A range includes both bounds, and a bound of None leaves that side open.
+    """
 
     values: Mapping[str, str | None] = field(default_factory=dict)
     ranges: Mapping[str, Bounds] = field(default_factory=dict)
 
     def condition(self, spark: SparkSession, key: T.StructType) -> Callable[[Callable[[str], Column]], Column]:
-        """The test for a key, made for where its columns are found.
+        """A function that returns the condition on a key, given a function from a key column's name to its column.
 
-        Raises: SpecError: a column is no key column, or a text no value of its type.
+        Raises: SpecError: a column is not a key column, or a text is not a value of the column's type.
         """
-        asked: list[tuple[str, str, Any]] = []
+        requested: list[tuple[str, str, Any]] = []
         for name, text in self.values.items():
-            asked.append((name, "eqNullSafe", key_value(spark, key, name, text)))
+            requested.append((name, "eqNullSafe", key_value(spark, key, name, text)))
         for name, (low, high) in self.ranges.items():
-            asked += [(name, "__ge__", key_value(spark, key, name, low))] if low is not None else []
-            asked += [(name, "__le__", key_value(spark, key, name, high))] if high is not None else []
+            requested += [(name, "__ge__", key_value(spark, key, name, low))] if low is not None else []
+            requested += [(name, "__le__", key_value(spark, key, name, high))] if high is not None else []
 
         def test(column: Callable[[str], Column]) -> Column:
-            tests = [getattr(column(name), how)(F.lit(value)) for name, how, value in asked]
+            tests = [getattr(column(name), how)(F.lit(value)) for name, how, value in requested]
             return reduce(lambda one, other: one & other, tests, F.lit(True))
 
         return test
 
     def whole_key(self, keys: tuple[str, ...], table: str) -> None:
-        """See that the part is one key.
+        """Check that the part is one key.
 
         Raises: SpecError: a key column has no value.
         """
         missing = [name for name in keys if name not in self.values]
         if missing:
             raise SpecError(
-                f"Cannot look at one key of {table}: no value is given for {', '.join(missing)}.",
+                f"Cannot read one key of {table}: no value is given for {', '.join(missing)}.",
                 f"name every key column: {' '.join(f'--key {name}=VALUE' for name in keys)}",
             )
 
 
 def key_value(spark: SparkSession, key: T.StructType, name: str, text: str | None) -> Any:
-    """A key column's value given as text; binary as base64; None: null.
+    """A key column's value, given as text: base64 for a binary column. None is null.
 
-    Raises: SpecError: there is no such key column, or the text is no value of its type.
+    Raises: SpecError: there is no such key column, or the text is not a value of its type.
     """
     if name not in key.names:
         near = get_close_matches(name, key.names, 1)
@@ -77,9 +79,9 @@ def key_value(spark: SparkSession, key: T.StructType, name: str, text: str | Non
         except binascii.Error:
             value = None
     elif isinstance(kind, T.DatetimeType) and not _WITH_YEAR.match(text):
-        value = None  # to Spark 10:00 is one of today, and yesterday a day
+        value = None  # Spark reads "10:00" as a time of today, and "yesterday" as a date
     else:
-        # What the type takes is asked of Spark, and stays an expression: Python's values know other bounds.
+        # Spark decides whether the text is valid. The value stays an expression: Python's types have other bounds.
         typed = F.lit(text).try_cast(kind)
         known = spark.range(1).select(typed.isNotNull().alias("known")).first()
         value = typed if known is not None and known["known"] else None

@@ -1,6 +1,6 @@
-"""The fold of a table without a key: every image that a change is about is folded again from all its changes.
+"""The fold of a table without a key: recompute every changed row image from all its changes.
 
-How many equal rows there are follows from all that was ever told of them, so there is no shorter way that is right.
+The number of equal rows depends on all changes of that row image, so an incremental fold would be wrong.
 """
 
 from functools import reduce
@@ -14,8 +14,8 @@ from siltstone.engine.fold.recompute_keys import (
     all_rows_of,
     difference_to,
     fold_with_links,
-    for_anything,
-    tally_refolded,
+    rules_for_old_changes,
+    tally_recomputed,
     tally_truncates,
 )
 from siltstone.engine.frames import checkpointed
@@ -26,24 +26,24 @@ def fold_images(
     context: FoldContext,
     everything: DataFrame,
     placed: DataFrame,
-    news: DataFrame | None,
+    reconsidered: DataFrame | None,
     windows: DataFrame | None,
     rules: FoldRules,
 ) -> DataFrame:
-    """What the images' versions should be, as a difference to what the table has.
+    """Recompute the versions of the changed row images, as a difference to the table.
 
-    Needs: everything: all changes; placed: the new ones as `change_rows` gives them; news: images of READs whose window
-        has become known only now, and of changes withdrawn since.
-    Gives: what `full_diff` gives. Computed.
+    Needs: everything: all changes; placed: the new changes, as `change_rows` gives them; reconsidered: images of READs
+        whose window has become known only now, and of changes retracted since.
+    Gives: the output of `full_diff`. Computed.
     """
     seeds = [placed.where(F.col("op") != names.OP_TRUNCATE).select("key")]
     if rules.truncates:
         seeds.append(everything.where(F.col("key").isNotNull()).select("key"))
-    if news is not None:
-        seeds.append(news)
+    if reconsidered is not None:
+        seeds.append(reconsidered)
     keys = reduce(DataFrame.unionByName, seeds).distinct().transform(checkpointed)
-    anything = for_anything(context, rules)
-    judged = fold_with_links(all_rows_of(context, everything, keys, windows, anything), anything)
-    tally_refolded(context, judged)
-    tally_truncates(context, placed, judged.where(F.col("batch") > context.folded.batch), rules.truncates)
-    return difference_to(context, judged, keys)
+    old_rules = rules_for_old_changes(context, rules)
+    reconciled = fold_with_links(all_rows_of(context, everything, keys, windows, old_rules), old_rules)
+    tally_recomputed(context, reconciled)
+    tally_truncates(context, placed, reconciled.where(F.col("batch") > context.folded.batch), rules.truncates)
+    return difference_to(context, reconciled, keys)

@@ -1,4 +1,4 @@
-"""How far a table's source had come before each batch: by it a change is judged to be too late, once."""
+"""The greatest commit time before each batch. A change is compared with it once, to decide if it is too late."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,9 +12,9 @@ from siltstone.engine.table.commit import summaries
 
 
 def reached_before(changes: DataFrame, batches: Iterable[int] = ()) -> tuple[int | None, dict[int, int | None]]:
-    """The greatest commit time of all changes, and of those before each batch, in microseconds; None before the first.
+    """The greatest commit time of all changes, and of the changes before each batch, in microseconds.
 
-    Needs: batch, commit_ts. `batches`: others to be told of than those of the changes.
+    None before the first batch. Needs: batch, commit_ts. `batches`: further batches to include in the result.
     """
     counted = changes.groupBy("batch").agg(F.unix_micros(F.max("commit_ts")).alias("at")).collect()
     at = {row["batch"]: row["at"] for row in counted}
@@ -27,24 +27,27 @@ def reached_before(changes: DataFrame, batches: Iterable[int] = ()) -> tuple[int
 
 
 def recorded_before(spark: SparkSession, catalog: str, name: str, batches: Iterable[int]) -> dict[int, int]:
-    """The same as the commits to `changes` told when they were made: of all that was delivered, and so of what was
-    rejected, too. Without the batches of which no snapshot tells any more."""
-    asked = sorted(batches)
+    """The greatest commit time before each batch, as the commits to `changes` recorded it.
+
+    The recorded times include rejected records, since they cover everything that was ingested. Batches that no snapshot
+    records any more are left out.
+    """
+    requested = sorted(batches)
     before = {}
     for summary in summaries(spark, catalog, name):
         if names.SUMMARY_MAX_COMMIT in summary and names.SUMMARY_BATCH in summary:
-            while asked and asked[-1] > int(summary[names.SUMMARY_BATCH]):
-                before[asked.pop()] = int(summary[names.SUMMARY_MAX_COMMIT])
-        if not asked:
+            while requested and requested[-1] > int(summary[names.SUMMARY_BATCH]):
+                before[requested.pop()] = int(summary[names.SUMMARY_MAX_COMMIT])
+        if not requested:
             break
     return before
 
 
 def arrivals(spark: SparkSession, before: Mapping[int, int | None]) -> DataFrame:
-    """What was reached before each batch, as rows.
+    """The greatest commit time before each batch, as rows.
 
-    Gives: batch, before_us: null where nothing came before.
-    Rows: one a batch.
+    Gives: batch, before_us: null if nothing was ingested before.
+    Rows: one per batch.
     """
     rows = [{"batch": batch, "before_us": reached} for batch, reached in before.items()]
     return local_frame(spark, rows, "batch bigint, before_us bigint")

@@ -1,4 +1,4 @@
-"""What the newest markers of `history` and `latest` say, and whether they speak of the `changes` that there are."""
+"""Read the newest markers of `history` and `latest`, and check that they belong to the present `changes` table."""
 
 import json
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ SUMMARY_GENERATION = "siltstone.generation"
 
 
 def marker_of(spark: SparkSession, catalog: str, table: str) -> tuple[Folded, str]:
-    """What a table's newest marker says: what it is a fold of, and its generation."""
+    """A table's newest marker: what the table is a fold of, and its generation."""
     summary = newest_summary(spark, catalog, table)
     folded = Folded.from_json(summary[names.SUMMARY_FOLDED]) if names.SUMMARY_FOLDED in summary else Folded()
     return folded, summary.get(SUMMARY_GENERATION, "")
 
 
 def newest_batch(spark: SparkSession, project: ProjectSpec, table: str) -> int:
-    """The newest batch that is real: the one in the table's newest marker. 0 before the first."""
+    """The newest committed batch: the one in the table's newest marker. 0 before the first."""
     return batch_of(newest_marker(spark, project, table))
 
 
@@ -34,18 +34,19 @@ def newest_marker(spark: SparkSession, project: ProjectSpec, table: str) -> Mapp
 
 
 def batch_of(marker: Mapping[str, str]) -> int:
-    """The batch that a marker names; 0 where it is none."""
+    """The batch that a marker names. 0 if the marker is empty."""
     return int(marker.get(names.SUMMARY_BATCH, "0"))
 
 
 def scn_sources(marker: Mapping[str, str]) -> set[str]:
-    """The sources that a marker of `changes` says were seen to be ordered by SCNs alone."""
+    """The sources that are ordered by SCNs alone, according to a marker of `changes`."""
     return set(json.loads(marker.get(names.SUMMARY_BY_SCN, "[]")))
 
 
 def refuse_other_changes(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> None:
-    """See that the tables are folds of the `changes` that there are: the batches of these would be taken for folded,
-    and what they bring be lost.
+    """Check that the tables are folds of the present `changes` table.
+
+    Otherwise its batches would count as already folded, and their changes would be lost.
 
     Raises: SpecError.
     """
@@ -53,31 +54,31 @@ def refuse_other_changes(spark: SparkSession, project: ProjectSpec, spec: TableS
     if found is None:
         return
     (table, batches), there = found, newest_batch(spark, project, spec.target.changes)
-    anew = "run `siltstone rebuild`, which makes both tables anew from the changes that there are now"
-    nothing = "drop both tables: the next run takes all inputs again"
+    rebuild = "run `siltstone rebuild`, which rebuilds both tables from the present changes"
+    drop = "drop both tables: the next run ingests all inputs from the start"
     raise SpecError(
         f"Cannot go on with {table}: the changes that it was folded from ({batches} batches) are not those of"
         f" {spec.target.changes} ({there} batches). Nothing was taken.",
-        "put back what was there before (namespace in the project file, target.changes in the spec, or the table"
-        f" itself, which was dropped or set back); or {anew if there and not spec.quality.blocks else nothing}",
+        "restore what was there before (namespace in the project file, target.changes in the spec, or the table"
+        f" itself, which was dropped or rolled back); or {rebuild if there and not spec.quality.blocks else drop}",
     )
 
 
 def fold_of_others(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> tuple[str, int] | None:
-    """The one of `history` and `latest` that was folded from other changes than there are now, and from how many
-    batches. None when none was, as far as the markers tell.
+    """Which of `history` and `latest` was folded from another `changes` table, and from how many batches.
 
-    A `latest` of another generation than `history` is replaced anyhow.
+    None if the markers show no such table. A `latest` with another generation than `history` is not checked: it is
+    replaced in any case.
     """
-    catalog, target, told = project.catalog.name, spec.target, []
+    catalog, target = project.catalog.name, spec.target
     kept = [exists(spark, catalog, table) for table in (target.history, target.latest)]
     history, of_history = marker_of(spark, catalog, target.history) if kept[0] else (Folded(), "")
     latest, of_latest = marker_of(spark, catalog, target.latest) if kept[1] else (Folded(), "")
-    told = [(target.history, history)] if history.batch else []
-    told += [(target.latest, latest)] if latest.batch and of_latest == of_history else []
-    if not told:
+    markers = [(target.history, history)] if history.batch else []
+    markers += [(target.latest, latest)] if latest.batch and of_latest == of_history else []
+    if not markers:
         return None
     newest = newest_batch(spark, project, target.changes)
     present = uuid_of(spark, catalog, target.changes) if newest else None
-    others = (one for one in told if one[1].batch > newest or one[1].changes not in (None, present))
+    others = (one for one in markers if one[1].batch > newest or one[1].changes not in (None, present))
     return next(((table, folded.batch) for table, folded in others), None)

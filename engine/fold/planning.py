@@ -1,53 +1,55 @@
-"""How much Spark plans before it works: little data is worth little planning."""
+"""Adapt Spark's planning and the number of tasks to the amount of data."""
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import ceil
 
 from pyspark.sql import SparkSession
 
+from siltstone.engine import machine
 from siltstone.engine.inputs.listing import InputFile
 
 SMALL_BYTES = 32 << 20
 SMALL_ROWS = 200_000
 LEAST_BYTES = 16 << 20
 MOST_BYTES = 256 << 20
-"""How many bytes of the source become one data file, at least and at most."""
+"""The least and the most bytes of the source per data file."""
 LEAST_ROWS = 50_000
 MOST_ROWS = 2_000_000
-"""How many rows are written to one data file, at least and at most."""
+"""The least and the most rows per data file."""
 
-# Compiling an expression pays from some hundred thousand rows on (a fold of 300,000 into empty tables took 38 s without
-# and 28 s with it), planning again between stages from many partitions on. Below that they are most of a run: without
-# them a batch of a few thousand changes takes two thirds of the time.
+# Code generation pays off from some hundred thousand rows on (a fold of 300,000 into empty tables took 38 s without
+# it and 28 s with it). Adaptive execution pays off from many partitions on. For less data they take most of a run:
+# without them a batch of a few thousand changes takes two thirds of the time.
 LIGHT: Mapping[str, str] = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",  # each would be a task, and a data file
+    "spark.sql.shuffle.partitions": "1",  # each partition would be a task, and a data file
 }
 
 
 def are_small(files: Iterable[InputFile]) -> bool:
-    """Whether the files hold little to decode."""
+    """Whether the files are small enough for light planning."""
     return sum(file.work_bytes for file in files) <= SMALL_BYTES
 
 
 def tasks_for_files(files: Iterable[InputFile]) -> int:
-    """How many tasks write the changes of files, a data file each."""
+    """The number of tasks that write the changes of files, one data file each."""
     return _tasks(sum(file.work_bytes for file in files), LEAST_BYTES, MOST_BYTES)
 
 
 def tasks_for_rows(number: int) -> int:
-    """How many tasks write a number of rows, a data file each."""
+    """The number of tasks that write a number of rows, one data file each."""
     return _tasks(number, LEAST_ROWS, MOST_ROWS)
 
 
 def _tasks(size: int, least: int, most: int) -> int:
-    """One task where there is little, as many as cores where there is more, a multiple of these where files would be
-    large: with three tasks for two cores, one core waits half of the time."""
-    cores = os.cpu_count() or 1
+    """One task for little data, up to one per core for more data, and a multiple of the cores if files would be large.
+
+    With three tasks for two cores, one core would be idle half of the time.
+    """
+    cores = machine.cores()
     if size > most * cores:
         return cores * ceil(size / (most * cores))
     return max(1, min(cores, size // least))
@@ -55,7 +57,7 @@ def _tasks(size: int, least: int, most: int) -> int:
 
 @contextmanager
 def light_planning(spark: SparkSession, wanted: bool, chosen: Mapping[str, str]) -> Iterator[None]:
-    """Plan lightly inside the block, if `wanted`. What the project chose itself (`chosen`) stays as it is."""
+    """Apply the LIGHT settings inside the block, if `wanted`. Settings of the project (`chosen`) stay as they are."""
     names = [name for name in LIGHT if wanted and name not in chosen]
     kept = {name: spark.conf.get(name) for name in names}
     for name in names:

@@ -1,4 +1,4 @@
-"""From `changes` to `history` to `latest`: what is not folded yet, each table in one published step."""
+"""Fold new changes into `history`, then let `latest` follow: each table in one published step."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,13 +9,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from siltstone.engine import names
-from siltstone.engine.fold.batch_profile import keys_with_news, known_windows, profile_batch
+from siltstone.engine.fold.batch_profile import keys_to_reconsider, known_windows, profile_batch
 from siltstone.engine.fold.context import FoldContext, refuse_moved, same_keys
 from siltstone.engine.fold.key_change_links import keys_in_two_batches, linked
 from siltstone.engine.fold.keyless_tables import fold_images
 from siltstone.engine.fold.markers import SUMMARY_GENERATION, marker_of
 from siltstone.engine.fold.planning import tasks_for_rows
-from siltstone.engine.fold.recompute_keys import count_retracted, keys_to_refold, refold, tally_changes, tally_truncates
+from siltstone.engine.fold.recompute_keys import (
+    count_retracted,
+    keys_to_recompute,
+    recompute_keys,
+    tally_changes,
+    tally_truncates,
+)
 from siltstone.engine.fold.source_keys import refuse_shared_keys
 from siltstone.engine.frames import checkpointed, temporary_view
 from siltstone.engine.history.diff import DELETE, INSERT, UPDATE, open_diff
@@ -37,18 +43,18 @@ BROADCAST_CHANGES = 2_000_000
 
 @dataclass(frozen=True)
 class Difference:
-    """What a fold asks of `history`. `changes`: what `rows` holds, by (change, was_open).
+    """The rows that a fold writes to `history`. `changes`: the number of rows, by (change, was_open).
 
-    `refolded` are those of the rows that belong to keys folded again from all their changes; None when there are none.
+    `recomputed`: the rows of keys that were recomputed from all their changes. None if there are none.
     """
 
     rows: DataFrame
     changes: Counter[tuple[str, bool]]
-    refolded: DataFrame | None = None
+    recomputed: DataFrame | None = None
 
 
 def fold_history(context: FoldContext) -> Branch | None:
-    """Fold what is new into a branch of `history`; None when nothing is new. The caller publishes."""
+    """Fold new changes into a branch of `history`. None if there is nothing new. The caller publishes the branch."""
     difference = fold_difference(context)
     if difference is None:
         return None
@@ -58,14 +64,14 @@ def fold_history(context: FoldContext) -> Branch | None:
 
 
 def fold_difference(context: FoldContext) -> Difference | None:
-    """Fold what is new, without writing; None when nothing is new.
+    """Fold new changes without writing. None if there is nothing new.
 
     Keys whose changes are in order are folded over their open versions: no closed version and no older change is
-    read for them. The others are folded again from all their changes.
+    read for them. The other keys are recomputed from all their changes.
     """
     everything = context.changes_up_to_target()
-    news = keys_with_news(context, everything)
-    if context.target.batch == context.folded.batch and news is None:
+    reconsidered = keys_to_reconsider(context, everything)
+    if context.target.batch == context.folded.batch and reconsidered is None:
         return None
     windows = known_windows(context)
     with context.phase("survey"):
@@ -74,31 +80,32 @@ def fold_difference(context: FoldContext) -> Difference | None:
         refuse_shared_keys(context, placed, everything)
     if context.keyless:
         with context.phase("refold"):
-            images = fold_images(context, everything, placed, news, windows, rules)
+            images = fold_images(context, everything, placed, reconsidered, windows, rules)
         context.check_sum()
         return Difference(images, tally_changes(context, images), images)
     with context.phase("fold"):
-        judged = fold_new(context, placed, rules)
-        found = Found.of(judged)
-        # Which source an open version is from only its changes say, and a truncate ends the rows of its own.
-        of_sources = judged.select("key") if rules.truncates and context.has_disjoint_sources else None
-        apart = keys_in_two_batches(context, everything) if rules.apart and rules.followed else None
-        asked = [keys for keys in (news, of_sources, apart) if keys is not None]
-        seed = out_of_order(judged, found, placed, asked, rules)
+        reconciled = fold_new(context, placed, rules)
+        found = FoldCounts.of(reconciled)
+        # A truncate ends the rows of its own source only, and the source of an open version is known only from its
+        # changes.
+        of_sources = reconciled.select("key") if rules.truncates and context.has_disjoint_sources else None
+        split_keys = keys_in_two_batches(context, everything) if rules.split_halves and rules.partly_present else None
+        requested = [keys for keys in (reconsidered, of_sources, split_keys) if keys is not None]
+        seed = out_of_order(reconciled, found, placed, requested, rules)
         if seed is None:
-            tally_truncates(context, placed, judged, rules.truncates)
-    difference = Difference(open_diff(judged, context.target.batch), found.changes)
+            tally_truncates(context, placed, reconciled, rules.truncates)
+    difference = Difference(open_diff(reconciled, context.target.batch), found.changes)
     if seed is not None:
         with context.phase("refold"):
             whole = linked(context, everything)
-            keys = keys_to_refold(seed, whole, rules)
-            refolded, anew = refold(context, whole, keys, windows, rules)
-            in_order = judged.join(F.broadcast(keys), on="key", how="left_anti")
-            told = [rows.select("is_copy", "outcome", "position") for rows in (in_order, anew)]
-            tally_truncates(context, placed, told[0].unionByName(told[1]), rules.truncates)
-            found = Found.of(in_order)
-            rows = open_diff(in_order, context.target.batch).unionByName(refolded)
-            difference = Difference(rows, found.changes + tally_changes(context, refolded), refolded)
+            keys = keys_to_recompute(seed, whole, rules)
+            recomputed, outcomes = recompute_keys(context, whole, keys, windows, rules)
+            in_order = reconciled.join(F.broadcast(keys), on="key", how="left_anti")
+            parts = [rows.select("is_copy", "outcome", "position") for rows in (in_order, outcomes)]
+            tally_truncates(context, placed, parts[0].unionByName(parts[1]), rules.truncates)
+            found = FoldCounts.of(in_order)
+            rows = open_diff(in_order, context.target.batch).unionByName(recomputed)
+            difference = Difference(rows, found.changes + tally_changes(context, recomputed), recomputed)
     for outcome, number in found.outcomes.items():
         context.count(outcome, number)
     context.check_sum()
@@ -106,35 +113,35 @@ def fold_difference(context: FoldContext) -> Difference | None:
 
 
 def fold_new(context: FoldContext, placed: DataFrame, rules: FoldRules) -> DataFrame:
-    """The new changes folded over the open versions of their keys.
+    """Fold the new changes over the open versions of their keys.
 
-    Needs: timeline rows. Gives: what `reconcile` gives. Computed.
+    Needs: timeline rows. Gives: the output of `reconcile`. Computed.
     """
     timeline = placed.where(F.col("op") != names.OP_TRUNCATE)
     existing = open_versions(context, timeline, first_truncate(placed) if rules.truncates else None)
     if rules.truncates:
         keys = timeline.select("key").unionByName(existing.select(key_of(rules).alias("key"))).distinct()
         timeline = timeline.unionByName(truncate_rows(placed.where(F.col("op") == names.OP_TRUNCATE), keys))
-    # Asked for late keys, counted and written.
+    # Computed once, since three readers follow: the search for late keys, the counts, and the write.
     return reconcile(existing, timeline, rules, context.folded).transform(checkpointed)
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a fold found, counted: is any key late, the outcomes of changes, the changes of versions."""
+class FoldCounts:
+    """The counts of a fold: whether any key is late, the outcomes of changes, the changes of versions."""
 
     late: bool
     outcomes: Counter[str]
     changes: Counter[tuple[str, bool]]
 
     @classmethod
-    def of(cls, judged: DataFrame) -> "Found":
-        """Count what `reconcile` gave, in one pass. `changes`: by (change, was_open), as `open_diff` gives them."""
+    def of(cls, reconciled: DataFrame) -> "FoldCounts":
+        """Count the output of `reconcile` in one pass. `changes`: by (change, was_open), as in `open_diff`."""
         outcomes: Counter[str] = Counter()
         changes: Counter[tuple[str, bool]] = Counter()
         late = False
         is_change = (~F.col("is_base") & ~F.col("is_copy")).alias("is_change")
-        for row in judged.groupBy("is_late", is_change, "outcome", "action").count().collect():
+        for row in reconciled.groupBy("is_late", is_change, "outcome", "action").count().collect():
             late = late or row["is_late"]
             if row["is_change"]:
                 outcomes[row["outcome"]] += row["count"]
@@ -144,17 +151,17 @@ class Found:
 
 
 def out_of_order(
-    judged: DataFrame, found: Found, placed: DataFrame, asked: Sequence[DataFrame], rules: FoldRules
+    reconciled: DataFrame, found: FoldCounts, placed: DataFrame, requested: Sequence[DataFrame], rules: FoldRules
 ) -> DataFrame | None:
-    """The keys that cannot be folded over their open versions; `asked` are some anyhow. None when there are none.
+    """The keys that cannot be folded over their open versions, `requested` ones included. None if there are none.
 
-    Gives: key. Computed. Rows: one a key.
+    Gives: key. Computed. Rows: one per key.
     """
-    seeds = [*asked]
+    seeds = [*requested]
     if found.late:
-        seeds.append(judged.where("is_late").select("key"))
-    if rules.partial_inserts and rules.followed:
-        seeds.append(missing_keys(placed, judged, rules))
+        seeds.append(reconciled.where("is_late").select("key"))
+    if rules.partial_inserts and rules.partly_present:
+        seeds.append(missing_keys(placed, reconciled, rules))
     if not seeds:
         return None
     keys = reduce(DataFrame.unionByName, seeds).distinct().transform(checkpointed)
@@ -162,17 +169,17 @@ def out_of_order(
 
 
 def first_truncate(placed: DataFrame) -> str | None:
-    """The position of the first truncate among the changes."""
+    """The position of the first truncate among the changes. None if there is none."""
     found = placed.where(F.col("op") == names.OP_TRUNCATE).agg(F.min("position").alias("position")).first()
     return None if found is None else found["position"]
 
 
 def open_versions(context: FoldContext, timeline: DataFrame, truncate: str | None) -> DataFrame:
-    """The open versions of the keys that changed; with a truncate, those of all keys that it can concern too.
+    """The open versions of the keys that changed. With a truncate, those of all keys that it can concern too.
 
-    A truncate ends the live keys. One that comes late can have ended an earlier life of a key that is gone by now.
+    A truncate ends the live keys. A late truncate can also have ended an earlier life of a key that is deleted now.
 
-    Rows: at most one a key.
+    Rows: at most one per key.
     """
     history = with_unknown(context.rows.history.where(F.col(names.VALID_TO).isNull()), context.rows.since)
     flat = timeline.select(*[F.col("key")[name].alias(name) for name in context.keys]).distinct()
@@ -187,15 +194,15 @@ def open_versions(context: FoldContext, timeline: DataFrame, truncate: str | Non
 
 
 def history_branch(context: FoldContext, sole_writer: bool = False) -> Branch:
-    """A branch of `history` whose commits say what it becomes a fold of. `sole_writer`: as `Branch.start` takes it."""
+    """Start a branch of `history` whose commits carry the target marker. `sole_writer`: as in `Branch.start`."""
     table, marker = context.spec.target.history, history_marker(context)
     return Branch.start(context.spark, context.catalog, table, marker, context.layout, sole_writer)
 
 
-def continued(context: FoldContext) -> Branch:
-    """The same, of a history that is still what it was when this fold began.
+def checked_history_branch(context: FoldContext) -> Branch:
+    """Start a branch of `history` after checking that `history` has not moved since this fold began.
 
-    Raises: CommitConflictError: it is not.
+    Raises: CommitConflictError: `history` has moved.
     """
     branch = history_branch(context, sole_writer=not context.keeps_foreign)
     refuse_moved(branch, marker_of(context.spark, context.catalog, context.spec.target.history)[0] == context.folded)
@@ -203,12 +210,12 @@ def continued(context: FoldContext) -> Branch:
 
 
 def history_marker(context: FoldContext) -> dict[str, str]:
-    """What the commits to `history` say."""
+    """The marker in the commits to `history`."""
     return latest_marker(context, context.target) | {names.SUMMARY_FINGERPRINT: fold_fingerprint(context.spec)}
 
 
 def latest_marker(context: FoldContext, reached: Folded) -> dict[str, str]:
-    """What the commits to `latest` say."""
+    """The marker in the commits to `latest`."""
     marker = {names.SUMMARY_BATCH: str(reached.batch), names.SUMMARY_FOLDED: reached.to_json()}
     marker |= {names.SUMMARY_REREAD: context.reread} if context.reread else {}
     marker |= {names.SUMMARY_FOREIGN: "true"} if context.keeps_foreign else {}
@@ -216,13 +223,13 @@ def latest_marker(context: FoldContext, reached: Folded) -> dict[str, str]:
 
 
 def write_history(context: FoldContext, difference: Difference) -> Branch:
-    """Write the difference to a branch: versions in place first, then the new ones.
+    """Write the difference to a branch: first the changes to existing versions, then the new versions.
 
     Raises: CommitConflictError: another run has folded in between.
     """
     diff, changes = difference.rows, difference.changes
     columns = history_schema(context.stored).names
-    branch = continued(context)
+    branch = checked_history_branch(context)
     for rows, was_open in ((OPEN_ROWS, True), (CLOSED_ROWS, False)):
         if any(change != INSERT and there == was_open for change, there in changes):
             source = diff.where((F.col(names.CHANGE) != INSERT) & (F.col(names.WAS_OPEN) == was_open))
@@ -247,23 +254,23 @@ def write_history(context: FoldContext, difference: Difference) -> Branch:
 
 
 def has_followed(context: FoldContext) -> bool:
-    """Whether `latest` has followed `history`; if not, the next run lets it."""
+    """Whether `latest` has followed `history`. If not, the next run completes that."""
     return latest_reached(context) == (context.folded, context.generation)
 
 
 def latest_reached(context: FoldContext) -> tuple[Folded, str]:
-    """What `latest` is a fold of, and its generation."""
+    """The marker of `latest`: what it is a fold of, and its generation."""
     is_there = exists(context.spark, context.catalog, context.spec.target.latest)
     return marker_of(context.spark, context.catalog, context.spec.target.latest) if is_there else (Folded(), "")
 
 
 def follow_latest(context: FoldContext, history: Branch | None) -> Branch | None:
-    """Write to a branch of `latest` what `history` has written since: a key's open live version, or its end.
+    """Write to a branch of `latest` what `history` has written since: the open live versions of keys, and removals.
 
-    `history`: its branch while it is not published, None to follow the published table. None when nothing is missing.
-    Every fold stamps the rows it writes with its batch, so what is missing are the open rows stamped since. A fold can
-    write without moving the batch (a window became known): a `latest` that missed one looks at its own batch again.
-    A `latest` of another generation missed a rebuild, and is replaced.
+    `history`: its unpublished branch, or None to follow the published table. Returns None if nothing is missing. Every
+    fold stamps the rows that it writes with its batch, so the missing rows are the open rows with a newer batch. A fold
+    can write without advancing the batch, when a window becomes known: a `latest` that missed such a fold re-reads the
+    rows of its own batch. A `latest` of another generation missed a rebuild and is replaced.
     """
     found, generation = marker_of(context.spark, context.catalog, context.spec.target.latest)
     in_step, same_generation = found == context.folded, generation == context.generation
@@ -284,32 +291,34 @@ def follow_latest(context: FoldContext, history: Branch | None) -> Branch | None
     columns = latest_schema(context.stored).names
     moved = opened.where(F.col(names.BATCH) >= since)
     moved = moved.select(*[F.col(quoted(name)) for name in [*columns, names.IS_CURRENT]])
-    # After a fold that this table missed, nobody knows any more which keys it left without a version.
-    asked = context.taken_away if in_step else branch.read()
-    if asked is not None:
-        moved = moved.unionByName(keys_without_version(context, asked, opened), allowMissingColumns=True)
-    # Cut from the table that it is read from: a statement that rewrites files looks at its source twice, and Spark
-    # cannot plan the second look at a view over a branch.
+    # After a fold that `latest` missed, the removed keys are not known: all keys of `latest` are candidates.
+    candidates = context.taken_away if in_step else branch.read()
+    if candidates is not None:
+        moved = moved.unionByName(keys_without_version(context, candidates, opened), allowMissingColumns=True)
+    # Checkpointed, so that it no longer depends on the branch: a statement that rewrites files reads its source twice,
+    # and Spark cannot plan the second read of a view over a branch.
     view = temporary_view(moved.transform(checkpointed))
     branch.execute(latest_merge(branch.identifier, view, context.identity, columns, context.has_null_keys))
     context.spark.catalog.dropTempView(view)
     return branch
 
 
-def keys_without_version(context: FoldContext, asked: DataFrame, opened: DataFrame) -> DataFrame:
-    """The keys that no version is left of: a READ was all there was, and a truncate in its window came late.
+def keys_without_version(context: FoldContext, candidates: DataFrame, opened: DataFrame) -> DataFrame:
+    """The keys without any version left: the only change was a READ, which a late truncate in its window superseded.
 
-    Needs: asked, opened: the columns that a row is known by; opened: the open versions.
+    Needs: candidates, opened: the columns that identify a row; opened: the open versions.
     Gives: these columns, and _is_current: false.
-    Rows: filters `asked`.
+    Rows: filters `candidates`.
     """
     keys = [F.col(quoted(name)) for name in context.identity]
     left = opened.select(*[key.alias(f"_open_{index}") for index, key in enumerate(keys)])
     same = [key.eqNullSafe(F.col(f"_open_{index}")) for index, key in enumerate(keys)]
-    return asked.select(*keys).join(left, on=same, how="left_anti").select("*", F.lit(False).alias(names.IS_CURRENT))
+    return (
+        candidates.select(*keys).join(left, on=same, how="left_anti").select("*", F.lit(False).alias(names.IS_CURRENT))
+    )
 
 
 def latest_rows(context: FoldContext, history: DataFrame) -> DataFrame:
-    """The rows of `latest` that a history gives: the open versions of live keys."""
+    """The rows of `latest` for a history: the open versions of live keys."""
     columns = [F.col(quoted(name)) for name in latest_schema(context.stored).names]
     return history.where(F.col(names.VALID_TO).isNull() & F.col(names.IS_CURRENT)).select(*columns)

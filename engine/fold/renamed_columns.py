@@ -1,4 +1,4 @@
-"""Columns that the spec says were renamed at the source: renamed in the tables before a run takes anything."""
+"""Rename columns in the tables that the spec declares as renamed at the source, before a run ingests anything."""
 
 from collections.abc import Iterable
 
@@ -13,8 +13,10 @@ from siltstone.engine.table.column_renames import old_columns, rename_in_changes
 
 
 def apply_renames(spark: SparkSession, catalog: str, spec: TableSpec) -> None:
-    """Rename the columns of the tables that are there: each table in one commit, history and latest after `changes`. A
-    run that dies in between is completed by the next one."""
+    """Rename the columns of the existing tables: each table in one commit, history and latest after `changes`.
+
+    The next run completes the renames of an interrupted run.
+    """
     by_old, target = new_names(spec), spec.target
     if has_begun(spark, catalog, target.changes) and (wanted := old_columns(spark, catalog, target.changes, by_old)):
         row = known_columns(spark, catalog, target.changes)[1]
@@ -26,7 +28,7 @@ def apply_renames(spark: SparkSession, catalog: str, spec: TableSpec) -> None:
 
 
 def planned_renames(spark: SparkSession, catalog: str, spec: TableSpec) -> Iterable[str]:
-    """What the next run renames, in words."""
+    """Descriptions of the renames that the next run makes."""
     by_old, target = new_names(spec), spec.target
     for table in (target.changes, target.history, target.latest):
         for old, new in old_columns(spark, catalog, table, by_old).items():
@@ -34,20 +36,22 @@ def planned_renames(spark: SparkSession, catalog: str, spec: TableSpec) -> Itera
 
 
 def refuse_unrenamed(spark: SparkSession, catalog: str, spec: TableSpec) -> None:
-    """See that the columns of the tables have the names that the spec has for them.
+    """Check that the columns of the tables have their names from the spec.
 
     Raises: SpecError.
     """
     for text in planned_renames(spark, catalog, spec):
         raise SpecError(
-            f"Cannot look at {spec.target.history}: the next catch-up changes the tables ({text}).",
+            f"Cannot read {spec.target.history}: the next catch-up changes the tables ({text}).",
             "run `siltstone catch-up` first",
         )
 
 
 def other_names(spec: TableSpec, row: T.StructType, stored: dict[str, str]) -> Iterable[str]:
-    """The columns that events were decoded for under other names than the spec says. `row`: the columns of `changes`;
-    `stored`: the first names that it remembers."""
+    """The columns whose earlier names differ from those in the spec.
+
+    `row`: the columns of `changes`; `stored`: the first names of columns that `changes` records.
+    """
     by_old = new_names(spec)
     for name in row.names:
         now = renamed(name, by_old)

@@ -1,4 +1,4 @@
-"""How positions are shown of tables that Spark reads."""
+"""Show positions in the notation of their source, for tables that Spark reads."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from siltstone.engine.schema.control_kinds import LOG_FILE
 
 
 def log_files(control: DataFrame | None, sources: Iterable[str]) -> list[LogFile]:
-    """The files of the logs of these sources, as far as control events name them."""
+    """The log files of these sources that control events name."""
     if control is None or not has_log_files(sources):
         return []
     found = control.where(F.col("kind") == LOG_FILE).select("source", "position", "payload").distinct()
@@ -18,6 +18,6 @@ def log_files(control: DataFrame | None, sources: Iterable[str]) -> list[LogFile
 
 
 def notation_of(control: DataFrame | None, sources: Iterable[str]) -> Notation:
-    """The notation of the positions of a table."""
+    """The notation for the positions of a table with these sources."""
     known = tuple(sources)
     return Notation.of(known, log_files(control, known))

@@ -1,4 +1,4 @@
-"""Tables whose changes come from several sources: their keys are to be disjoint, or the spec says what they are."""
+"""Check tables with several sources: the sources must have disjoint keys, unless the spec declares another case."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -8,12 +8,12 @@ from siltstone.engine.fold.context import FoldContext
 
 
 def refuse_shared_keys(context: FoldContext, placed: DataFrame, everything: DataFrame) -> None:
-    """See that no key has changes from two sources: positions in two logs do not say which came first.
+    """Check that no key has changes from two sources: positions in two logs have no common order.
 
-    Needs: placed: the new changes; everything: all changes. Both: key, source. The older ones of the same keys are
-    looked at, too.
+    Needs: placed: the new changes; everything: all changes. Both: key, source. Older changes of the same keys are
+    checked too.
 
-    Raises: SourceError: one has. Nothing is folded.
+    Raises: SourceError: a key has changes from two sources. Nothing is folded.
     """
     if not context.has_disjoint_sources:
         return
@@ -27,7 +27,8 @@ def refuse_shared_keys(context: FoldContext, placed: DataFrame, everything: Data
     if number:
         raise SourceError(
             f"Cannot fold {context.spec.target.history}: {number} keys have changes from several sources"
-            f" ({', '.join(context.target.sources)}), and of two logs neither says what came first. Nothing was folded.",
-            "source.several: shards keeps the rows of each source apart (the events have to be taken again);"
-            " source.several: one_log says that these are names of one log",
+            f" ({', '.join(context.target.sources)}), and positions of two logs have no common order. Nothing was"
+            " folded.",
+            "source.several: shards keeps the rows of each source separate (it needs a reread of the events);"
+            " source.several: one_log declares that these are names of one log",
         )

@@ -1,4 +1,4 @@
-"""What the spec says of `latest` and `history` in addition to their rows, and whether the tables can be so."""
+"""The partitioning, sort order, properties and comments of `latest` and `history` in the spec, and their checks."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -14,7 +14,7 @@ from siltstone.engine.spec.layouts import IDENTITY, SortField, TableLayout, Tran
 from siltstone.engine.spec.model import TableSpec
 from siltstone.engine.table.catalog import exists
 from siltstone.engine.table.history_layout import Layout
-from siltstone.engine.table.table_settings import Settings, differences, settle
+from siltstone.engine.table.table_settings import Settings, apply_settings, differences
 
 _TIMES: Final = (T.DateType, T.TimestampType, T.TimestampNTZType)
 _EXACT: Final = (T.IntegerType, T.LongType, T.DecimalType, T.StringType, T.BinaryType)
@@ -26,36 +26,36 @@ _TAKES: Final[Mapping[str, tuple[type[T.DataType], ...]]] = {
     "day": _TIMES,
     "hour": (T.TimestampType, T.TimestampNTZType),
 }
-"""The types that each transform takes."""
+"""The types that each partition transform accepts."""
 _WHOLE: Final = (T.ArrayType, T.MapType, T.StructType)
 
 
 def settings_of(spec: TableSpec) -> dict[str, Settings]:
-    """What the spec says, by table."""
+    """The settings that the spec declares, by table."""
     target, layout = spec.target, layout_of(spec)
-    said = (target.properties, spec.comment, spec.comments)
+    declared = (target.properties, spec.comment, spec.comments)
     own = tuple(Transform(column, "month") for column in layout.partition_columns())
     return {
-        target.latest: Settings((), target.latest_layout, *said),
-        target.history: Settings(own, as_stored(target.history_layout, layout), *said),
+        target.latest: Settings((), target.latest_layout, *declared),
+        target.history: Settings(own, as_stored(target.history_layout, layout), *declared),
     }
 
 
 def as_stored(wanted: TableLayout, layout: Layout) -> TableLayout:
-    """The same with the names that history's own columns have in the table."""
+    """The layout with the stored names of history's own columns."""
     partition = (Transform(layout.name(one.column), one.name, one.number) for one in wanted.partition)
     sort = (SortField(layout.name(one.column), one.descending, one.nulls_first) for one in wanted.sort)
     return TableLayout(tuple(partition), tuple(sort))
 
 
 def settle_targets(spark: SparkSession, catalog: str, spec: TableSpec) -> None:
-    """Let `latest` and `history`, which are there, be what the spec says."""
+    """Apply the settings of the spec to `latest` and `history`, which exist."""
     for table, wanted in settings_of(spec).items():
-        settle(spark, catalog, table, wanted)
+        apply_settings(spark, catalog, table, wanted)
 
 
 def planned_settings(spark: SparkSession, catalog: str, spec: TableSpec) -> Iterable[str]:
-    """What the next run changes of the tables that are there, in words."""
+    """Descriptions of the settings that the next run changes in the existing tables."""
     for table, wanted in settings_of(spec).items():
         found = differences(spark, catalog, table, wanted) if exists(spark, catalog, table) else None
         if found is not None:
@@ -63,7 +63,7 @@ def planned_settings(spark: SparkSession, catalog: str, spec: TableSpec) -> Iter
 
 
 def refuse_unfit_layout(spec: TableSpec, row: T.StructType) -> None:
-    """See that the tables have the columns that they are to be partitioned and sorted by, with types that can be.
+    """Check that the columns of the partitioning and the sort order exist and have suitable types.
 
     Raises: SpecError.
     """
@@ -78,7 +78,7 @@ def refuse_unfit_layout(spec: TableSpec, row: T.StructType) -> None:
                 hint = f"did you mean {near[0]}? " if near else ""
                 raise SpecError(
                     f"Cannot write {table}: target.{setting} names {column}, and the table has no such column.",
-                    f"{hint}a column that is still to come is declared under columns",
+                    f"{hint}declare a column that the source adds later under columns",
                 )
             if not takes(transform, schema[column].dataType):
                 kind = schema[column].dataType.simpleString()
@@ -92,5 +92,5 @@ def used_columns(layout: TableLayout) -> Iterable[tuple[str, str, str]]:
 
 
 def takes(transform: str, kind: T.DataType) -> bool:
-    """Whether a transform takes values of a type."""
+    """Whether a transform accepts values of a type."""
     return not isinstance(kind, _WHOLE) if transform == IDENTITY else isinstance(kind, _TAKES[transform])

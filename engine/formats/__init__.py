@@ -1,7 +1,7 @@
-"""The registry of formats: the only place that lists them all.
+"""The registry of formats: the only list of all formats.
 
 To add a format, write its declaration here (`engine/formats/<name>.py`) and its decoder in
-`engine/decode/formats/<name>.py`. Nothing else names it.
+`engine/decode/formats/<name>.py`. No other module names it.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ _UNKNOWN: Final = SourceKind("")
 
 
 def format_of(name: str) -> Format:
-    """The format of a name that a spec has."""
+    """The format with this name."""
     return FORMATS[name]
 
 
 def kind_of(source: str | None) -> SourceKind:
-    """The kind of a source, as changes name it. One that is not known can carry every check."""
+    """The kind of a source, by its name in changes. An unknown kind supports every check."""
     return next((kind for kind in SOURCES if (source or "").startswith(kind.begins)), _UNKNOWN)
 
 
 def beginnings(has: Callable[[SourceKind], object]) -> tuple[str, ...]:
-    """How sources of the kinds that have something begin. `has` is asked of each kind."""
+    """The beginnings of the source names of all kinds for which `has` is true."""
     return tuple(kind.begins for kind in SOURCES if has(kind))
 
 
 def loaded(place: str) -> Any:
-    """What a format names as `module:name`."""
+    """The object at a place that a format gives as `module:name`."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
 

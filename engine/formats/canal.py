@@ -14,16 +14,16 @@ FORMATS: Final = (
         (
             SourceKind(
                 "canal",
-                not_carried=NO_SNAPSHOTS
+                unavailable_checks=NO_SNAPSHOTS
                 | {"incomplete_transaction": NO_SIZE, "log_gap": NO_FILES, "positions_backwards": OWN_PLACE},
                 notation="siltstone.engine.decode.formats.coordinates:notation",
             ),
         ),
-        "where the messages are: partition and offset, else file and line",
+        "the place of the messages: partition and offset, else file and line",
         of_topics=True,
         marks=re.compile(rb'"(?:isDdl|mysqlType|MHEARTBEAT)\\?"'),
         looks_for="database, table, type and isDdl or mysqlType",
-        needs_marks=True,  # rows can have a column `type`, too
+        needs_marks=True,  # rows can have a column `type` as well
         no_key="siltstone.engine.decode.formats.canal:shows_no_key",
         settings=frozenset({"images"}),
         refuses=dict.fromkeys(("binaries", "decimals", "times"), ONE_WAY),

@@ -18,22 +18,22 @@ from siltstone.engine.formats.base import (
     SourceKind,
 )
 
-_NOT_CARRIED: Final = NO_SNAPSHOTS | {
+_UNAVAILABLE_CHECKS: Final = NO_SNAPSHOTS | {
     "chain_break": NO_BEFORE,
     "incomplete_transaction": NO_SIZE,
     "positions_backwards": NO_LANE,
     "stalled_source": NO_BEATS,
 }
-_NO_LOG_FILES: Final = _NOT_CARRIED | {"log_gap": NO_FILES}
+_NO_LOG_FILES: Final = _UNAVAILABLE_CHECKS | {"log_gap": NO_FILES}
 _BY_TIME: Final = _NO_LOG_FILES | {"time_against_order": OWN_TIME}
 _POSITIONS: Final = "siltstone.engine.decode.formats.datastream_positions"
-_AS_IT_IS: Final = "its values are as they are, in UTC"
+_AS_IT_IS: Final = "its values have one form, and its times are in UTC"
 
 SOURCES: Final = (
     SourceKind(
         "datastream-mysql:",
         "MySQL",
-        _NOT_CARRIED,
+        _UNAVAILABLE_CHECKS,
         has_numbered_log=True,
         commit_time_is_transaction=True,
         omits_server=True,
@@ -80,7 +80,7 @@ def _format(name: str, container: Container) -> Format:
         no_key="siltstone.engine.decode.formats.datastream:shows_no_key",
         refuses=dict.fromkeys(("decimals", "times", "time_zone"), _AS_IT_IS),
         names_source=True,
-        values="natural",
+        values="json",
         counts_clocks=True,
         pairs_key_changes=True,
         is_unordered=True,

@@ -23,11 +23,11 @@ _MARKS: Final = re.compile(rb'(?s)\A(?=.*"op"\s*:)(?=.*"source"\s*:\s*\{)')
 _NOTATIONS: Final = "siltstone.engine.decode.formats.debezium_notations"
 _NO_KEY: Final = "siltstone.engine.decode.formats.debezium:shows_no_key"
 _NO_LOG_FILES: Final = {"log_gap": NO_FILES}
-_MANY_TABLETS: Final = "its tablets are logs of their own, and events do not number the changes over all of them"
-_UPSERTS: Final = "its rows need not say whether they are new"
-# A row's field of the event, or what Debezium says of a transaction, which the transform lets pass.
+_MANY_TABLETS: Final = "each tablet has a log of its own, and events do not number the changes across tablets"
+_UPSERTS: Final = "its rows do not always show whether they are new"
+# A metadata field of a row, or an event about a transaction, which the transform passes on unchanged.
 _FLAT: Final = re.compile(rb'"(?:__(?:op|deleted|table|db|lsn|source_[a-z_]+|ts_ms)|data_collections)\\?"\s*:')
-_VOUCHERS: Final = {"heartbeat": "heartbeat", "transaction_end": "transaction end"}
+_PROGRESS_EVENTS: Final = {"heartbeat": "heartbeat", "transaction_end": "transaction end"}
 
 SOURCES: Final = (
     SourceKind(
@@ -78,7 +78,7 @@ SOURCES: Final = (
     SourceKind(
         "vitess:",
         "Vitess",
-        _NO_LOG_FILES | {"incomplete_transaction": "the ends of its transactions do not say of which shard they are"},
+        _NO_LOG_FILES | {"incomplete_transaction": "the END events of its transactions do not name the shard"},
         stamps_commits=True,
         has_mysql_values=True,
         notation=f"{_NOTATIONS}:vitess",
@@ -101,7 +101,7 @@ SOURCES: Final = (
 )
 FLAT: Final = SourceKind(
     "debezium-flat:",
-    "rows without the log's places, or without operations",
+    "rows without log positions or without operations",
     NO_SNAPSHOTS
     | {
         "chain_break": NO_BEFORE,
@@ -127,11 +127,11 @@ FORMATS: Final = (
         no_key=_NO_KEY,
         settings=frozenset({"order"}),
         orders=("auto", "scn"),
-        several="disjoint",  # a connector stands for one log
+        several="disjoint",  # a connector reads one log
         names_source=True,
         can_turn_to_scns=True,
         splits_declared_keys=True,
-        vouchers=_VOUCHERS,
+        progress_events=_PROGRESS_EVENTS,
     ),
     Format(
         "debezium-avro",
@@ -151,13 +151,13 @@ FORMATS: Final = (
         needs_schemas=True,
         can_turn_to_scns=True,
         splits_declared_keys=True,
-        vouchers=_VOUCHERS,
+        progress_events=_PROGRESS_EVENTS,
     ),
     Format(
         "debezium-flat-json",
         "siltstone.engine.decode.formats.debezium_flat:FlatDecoder",
         (*SOURCES, FLAT),
-        "the source's log, where rows carry the fields that order it; else where the messages are",
+        "the source's log, where rows have its position fields; else the place of the messages",
         of_topics=True,
         marks=_FLAT,
         looks_for="rows with fields such as __op, __deleted or __source_ts_ms",
@@ -168,6 +168,6 @@ FORMATS: Final = (
         several="disjoint",
         names_source=True,
         can_turn_to_scns=True,
-        vouchers=_VOUCHERS,
+        progress_events=_PROGRESS_EVENTS,
     ),
 )

@@ -23,7 +23,7 @@ FORMATS: Final = (
         (
             SourceKind(
                 "dms",
-                not_carried=NO_SNAPSHOTS
+                unavailable_checks=NO_SNAPSHOTS
                 | {
                     "incomplete_transaction": NO_SIZE,
                     "log_gap": NO_FILES,
@@ -33,14 +33,14 @@ FORMATS: Final = (
                 notation="siltstone.engine.decode.formats.dms:notation",
             ),
         ),
-        "commit time and position in the source's log, where messages have them, else where the messages are",
+        "commit time and position in the source's log, where messages have them, else the place of the messages",
         of_topics=True,
         marks=re.compile(rb'(?s)\A(?=.*"metadata\\?"\s*:)(?=.*"record-type\\?"\s*:)'),
         looks_for="data and metadata with a record-type",
         settings=frozenset({"order", "nulls"}),
         refuses=dict.fromkeys(("decimals", "times"), ONE_WAY),
         orders=("auto", "coordinates"),
-        values="natural",
+        values="json",
         counts_clocks=True,
         splits_declared_keys=True,
     ),

@@ -13,7 +13,7 @@ FORMATS: Final = (
         (
             SourceKind(
                 "dts-",
-                not_carried=NO_SNAPSHOTS | {"incomplete_transaction": NO_SIZE, "log_gap": MANY_LOGS},
+                unavailable_checks=NO_SNAPSHOTS | {"incomplete_transaction": NO_SIZE, "log_gap": MANY_LOGS},
                 renumbers_transactions=True,
                 notation="siltstone.engine.decode.formats.dts_kinds:notation",
             ),

@@ -23,7 +23,7 @@ FORMATS: Final = (
         (
             SourceKind(
                 "goldengate",
-                not_carried=NO_SNAPSHOTS
+                unavailable_checks=NO_SNAPSHOTS
                 | {
                     "incomplete_transaction": NO_SIZE,
                     "log_gap": NO_FILES,
@@ -35,7 +35,7 @@ FORMATS: Final = (
                 notation="siltstone.engine.decode.formats.goldengate:notation",
             ),
         ),
-        "pos, the place in the trail, if all operations have one, else where the operations are",
+        "pos, the place in the trail, if all operations have it, else the place of the operations",
         of_topics=True,
         marks=re.compile(rb'(?s)\A(?=.*"op_type\\?"\s*:)(?=.*"table\\?"\s*:)'),
         looks_for="table, op_type, op_ts and pos, with before and after, or with the columns",

@@ -14,13 +14,13 @@ FORMATS: Final = (
         (
             SourceKind(
                 "maxwell",
-                not_carried=NO_SNAPSHOTS
+                unavailable_checks=NO_SNAPSHOTS
                 | {"incomplete_transaction": NO_SIZE, "log_gap": MANY_LOGS, "stalled_source": NO_BEATS},
                 commits_in_order=True,
                 notation="siltstone.engine.decode.formats.maxwell:notation",
             ),
         ),
-        "position, then xoffset, if all rows have a position, else where the rows are",
+        "position, then xoffset, if all rows have a position, else the place of the rows",
         of_topics=True,
         marks=re.compile(rb'(?s)\A(?=.*"database\\?"\s*:)(?=.*"type\\?"\s*:)(?=.*"(?:data|def|old|charset)\\?"\s*:)'),
         looks_for="database, table, type, ts and data",

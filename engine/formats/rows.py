@@ -1,4 +1,4 @@
-"""Plain rows: each record is the row after its change; the spec says what orders them and which ones are deletes."""
+"""Plain rows: each record is the row after a change. The spec declares their order and which ones are deletes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from siltstone.engine.formats.base import (
 )
 
 ROWS: Final = "rows"
-_TIMED: Final = "its snapshot READs carry a time only"
-_UPSERTS: Final = "rows do not say whether they are new"
+_TIMED: Final = "its snapshot READs have only a time"
+_UPSERTS: Final = "rows do not show whether they are new"
 
 FORMATS: Final = (
     Format(
@@ -26,7 +26,7 @@ FORMATS: Final = (
         (
             SourceKind(
                 "rows",
-                not_carried=NO_SNAPSHOTS
+                unavailable_checks=NO_SNAPSHOTS
                 | {
                     "chain_break": NO_BEFORE,
                     "orphan": _UPSERTS,
@@ -40,10 +40,10 @@ FORMATS: Final = (
                 notation="siltstone.engine.decode.formats.rows:notation",
             ),
         ),
-        "a column that you name under sequence_by",
+        "the column under sequence_by",
         containers=("json", "csv", "avro", "parquet"),
         holds="rows",
-        refuses=dict.fromkeys(("decimals", "times"), "rows carry values as they are"),
-        values="natural",
+        refuses=dict.fromkeys(("decimals", "times"), "its values have one form"),
+        values="json",
     ),
 )

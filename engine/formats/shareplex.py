@@ -14,12 +14,12 @@ FORMATS: Final = (
         (
             SourceKind(
                 "shareplex",
-                not_carried=NO_SNAPSHOTS
+                unavailable_checks=NO_SNAPSHOTS
                 | {"log_gap": NO_FILES, "stalled_source": NO_BEATS, "snapshot_reads": NO_READS},
                 notation="siltstone.engine.decode.formats.shareplex:notation",
             ),
         ),
-        "SCN, transaction and operation, if all have one, else where the operations are",
+        "SCN, transaction and operation, if all changes have an SCN, else the place of the operations",
         of_topics=True,
         marks=re.compile(rb'(?s)"meta\\?"\s*:\s*\{.*"op\\?"\s*:'),
         looks_for="meta with an op, and data",

@@ -18,7 +18,11 @@ from siltstone.engine.formats.base import (
     SourceKind,
 )
 
-_NOT_CARRIED: Final = NO_SNAPSHOTS | {"log_gap": NO_FILES, "time_against_order": OWN_TIME, "snapshot_reads": NO_READS}
+_UNAVAILABLE_CHECKS: Final = NO_SNAPSHOTS | {
+    "log_gap": NO_FILES,
+    "time_against_order": OWN_TIME,
+    "snapshot_reads": NO_READS,
+}
 
 
 def _format(name: str, container: Container, decoder: str, source: SourceKind, unit: str) -> Format:
@@ -26,7 +30,7 @@ def _format(name: str, container: Container, decoder: str, source: SourceKind, u
         name,
         f"siltstone.engine.decode.formats.spanner:{decoder}",
         (source,),
-        f"commit time in {unit}, transaction, record in it",
+        f"commit time in {unit}, transaction, record in the transaction",
         containers=(container,),
         marks=re.compile(rb'(?is)"data_?change_?record\\?"|\A(?=.*"mods\\?")(?=.*"table_?name\\?")'),
         looks_for="data_change_record, or mods with a table_name",
@@ -45,7 +49,7 @@ FORMATS: Final = (
         "SpannerDecoder",
         SourceKind(
             "spanner",
-            not_carried=_NOT_CARRIED,
+            unavailable_checks=_UNAVAILABLE_CHECKS,
             has_partitions=True,
             notation="siltstone.engine.decode.formats.spanner:notation",
         ),
@@ -57,7 +61,7 @@ FORMATS: Final = (
         "SpannerAvroDecoder",
         SourceKind(
             "dataflow-spanner",
-            not_carried=_NOT_CARRIED | {"positions_backwards": NO_LANE, "stalled_source": NO_BEATS},
+            unavailable_checks=_UNAVAILABLE_CHECKS | {"positions_backwards": NO_LANE, "stalled_source": NO_BEATS},
             notation="siltstone.engine.decode.formats.spanner:notation",
         ),
         "microseconds",

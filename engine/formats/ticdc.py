@@ -16,12 +16,12 @@ from siltstone.engine.formats.base import (
     SourceKind,
 )
 
-_SIDE_BY_SIDE: Final = "several nodes can send the changes of a table, each in an order of its own"
-_NO_PARTITION: Final = "its watermarks do not say of which partition they are"
-_NOT_CARRIED: Final = NO_SNAPSHOTS | {
+_MANY_NODES: Final = "several nodes can send the changes of one table, each in its own order"
+_NO_PARTITION: Final = "its watermarks do not name their partition"
+_UNAVAILABLE_CHECKS: Final = NO_SNAPSHOTS | {
     "incomplete_transaction": NO_SIZE,
     "log_gap": NO_FILES,
-    "positions_backwards": _SIDE_BY_SIDE,
+    "positions_backwards": _MANY_NODES,
     "time_against_order": OWN_TIME,
     "snapshot_reads": NO_READS,
 }
@@ -29,7 +29,7 @@ _NOT_CARRIED: Final = NO_SNAPSHOTS | {
 IN_DEBEZIUM: Final = SourceKind(
     "TiCDC:",
     "TiCDC",
-    _NOT_CARRIED | {"stalled_source": _NO_PARTITION},
+    _UNAVAILABLE_CHECKS | {"stalled_source": _NO_PARTITION},
     has_mysql_values=True,
     notation="siltstone.engine.decode.formats.tso:notation",
 )
@@ -42,7 +42,7 @@ FORMATS: Final = (
         (
             SourceKind(
                 "ticdc",
-                not_carried=_NOT_CARRIED,
+                unavailable_checks=_UNAVAILABLE_CHECKS,
                 has_partitions=True,
                 notation="siltstone.engine.decode.formats.tso:notation",
             ),
@@ -51,7 +51,7 @@ FORMATS: Final = (
         of_topics=True,
         marks=re.compile(rb'"_tidb\\?"\s*:'),
         looks_for="a message of Canal with _tidb",
-        needs_marks=True,  # without it, it is Canal's
+        needs_marks=True,  # a message without `_tidb` is Canal's
         no_key="siltstone.engine.decode.formats.canal:shows_no_key",
         refuses=dict.fromkeys(("binaries", "decimals", "times"), ONE_WAY),
         values="written",

@@ -1,7 +1,7 @@
-"""Tables without a key: the whole row is the key, and equal rows are numbered, 1 to n.
+"""Tables without a key: the whole row is the key, and equal rows are numbered from 1 to n.
 
-A change says only that there is one row more, or one less; the newest of the equal rows is the first to go. So what a
-change does to which of them follows from how many there were.
+A change to such a table only means that there is one more or one fewer of these rows. A delete removes the row with
+the highest number. So the number of rows before a change determines which of them the change is about.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -16,28 +16,28 @@ from siltstone.engine.ordering.redeliveries import with_common_values
 ALL = 1 << 40  # more rows than a truncate can meet
 
 
-def number_copies(changes: DataFrame, rules: FoldRules) -> DataFrame:
-    """Say which of the equal rows each change is about.
+def number_duplicate_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
+    """Find out which of the equal rows each change is about.
 
     Needs: the columns of `change_rows`, all changes of each image; key: the image.
-    Gives: the same columns, `_copy` in the key, then is_outnumbered (of READs: a delete in their window takes them).
-    Rows: 1:1, but a truncate 1:n, one a row that it ends.
+    Gives: the same columns, with `_copy` in the key, then is_outnumbered (a READ that a delete in its window removes).
+    Rows: 1:1; for a truncate 1:n, one per row that it removes.
 
-        position  op         rows after  is about copy
+        position  op         rows after  is about row
         10        insert     1           1
         20        insert     2           2
-        20        insert     2           2      the same change again
-        30        READ, READ 2           1, 2   confirmed
-        40        delete     1           2      the newest goes
+        20        insert     2           2      redelivered
+        30        READ, READ 2           1, 2   both confirmed
+        40        delete     1           2      the highest number is removed first
         50        truncate   0           1
-        60        delete     0           1      of a row never seen: a tombstone
+        60        delete     0           1      no row is left: a tombstone
     """
     timeline = interleave(None, changes, rules).transform(with_common_values)
     if rules.guarded:
         timeline = place_reads(timeline, rules)
-    told = look_back(timeline).transform(mark_redeliveries).transform(_evidence, rules).transform(_counted)
+    counted = look_back(timeline).transform(mark_redeliveries).transform(_evidence, rules).transform(_counted)
     copy = F.when(F.col("op") == names.OP_TRUNCATE, F.sequence(F.lit(1), F.greatest(F.lit(1), "_before")))
-    numbered = told.withColumn("_of", F.explode(F.coalesce(copy, F.array("_about"))))
+    numbered = counted.withColumn("_of", F.explode(F.coalesce(copy, F.array("_about"))))
     image = changes.schema["key"].dataType
     key = F.struct(*[F.col("key")[name].alias(name) for name in image.names], F.col("_of").alias(names.COPY))  # type: ignore[attr-defined]
     return numbered.select(
@@ -46,21 +46,21 @@ def number_copies(changes: DataFrame, rules: FoldRules) -> DataFrame:
 
 
 def _evidence(rows: DataFrame, rules: FoldRules) -> DataFrame:
-    """Count the READs that tell of one image together, and the deletes in their window that may have come after them.
+    """Count equal READs of one read, and the deletes in their window that can have come after them.
 
-    Gives: the same columns, then _nth (of equal READs: which one), is_outnumbered. Rows: 1:1.
+    Gives: the same columns, then _nth (the number of a READ among the equal ones), is_outnumbered. Rows: 1:1.
     """
     if not rules.reads:
         return rows.withColumns({"_nth": F.lit(0), "is_outnumbered": F.lit(False)})
     read_at = F.when(F.col("own_position").isNull(), F.col("ts"))
     together = Window.partitionBy("key", "is_read", "position", "own_position", read_at)
-    counts = F.when(~F.col("is_again"), 1).otherwise(0)
+    counts = F.when(~F.col("is_redelivery"), 1).otherwise(0)
     nth = F.sum(counts).over(
         together.orderBy("content_hash").rangeBetween(Window.unboundedPreceding, Window.currentRow)
     )
     gone = F.col("op").isin(names.OP_DELETE, names.OP_TRUNCATE)
     left = F.when(
-        ~F.col("is_again") & gone, F.struct("ts", "position", (F.col("op") == names.OP_TRUNCATE).alias("whole"))
+        ~F.col("is_redelivery") & gone, F.struct("ts", "position", (F.col("op") == names.OP_TRUNCATE).alias("whole"))
     )
     seen = rows.withColumns(
         {
@@ -81,7 +81,7 @@ def _evidence(rows: DataFrame, rules: FoldRules) -> DataFrame:
 
 
 def _lies_in_window(change: Column, rules: FoldRules) -> Column:
-    """Whether a delete lies in the window of the READ in whose row it is looked at: it may have come after the READ."""
+    """Whether a delete is inside the window of the current row's READ: it can have come after the READ."""
     in_time = never_null(change["ts"] >= F.col("low_ts"))
     opened = never_null(change["position"] >= F.col("low_position"))
     placed = never_null(change["position"] <= F.col("position")) & (in_time | opened)
@@ -89,9 +89,9 @@ def _lies_in_window(change: Column, rules: FoldRules) -> Column:
 
 
 def _counted(rows: DataFrame) -> DataFrame:
-    """How many rows of the image there are before each change, and which one it is about.
+    """Count the rows of the image before each change, and find the one that the change is about.
 
-    Each change turns a number n into max(least, n + more), and so does any chain of them.
+    Each change turns a count n into max(least, n + more), and so does any sequence of changes.
 
     Gives: the same columns, then _before, _about. Rows: 1:1.
     """
@@ -101,9 +101,9 @@ def _counted(rows: DataFrame) -> DataFrame:
     for name, (at_least, added) in changes.items():
         more, least = F.when(op == name, added).otherwise(more), F.when(op == name, at_least).otherwise(least)
     least = F.when(F.col("is_read"), F.when(F.col("is_outnumbered"), 0).otherwise(F.col("_nth"))).otherwise(least)
-    is_again = F.col("is_again")
+    is_redelivery = F.col("is_redelivery")
     steps = rows.withColumns(
-        {"_more": F.when(is_again, 0).otherwise(more), "_least": F.when(is_again, 0).otherwise(least)}
+        {"_more": F.when(is_redelivery, 0).otherwise(more), "_least": F.when(is_redelivery, 0).otherwise(least)}
     )
     summed = steps.withColumn("_sum", F.sum("_more").over(so_far()))
     highest = F.max(F.col("_least") - F.col("_sum")).over(so_far())
@@ -111,5 +111,5 @@ def _counted(rows: DataFrame) -> DataFrame:
     before = F.coalesce(F.lag("_count").over(chronology()), F.lit(0))
     newest = F.greatest(F.lit(1), before)
     about = F.when(F.col("is_read"), F.col("_nth")).when(op == names.OP_INSERT, F.col("_count")).otherwise(newest)
-    told = counted.withColumn("_before", before).withColumn("_about", F.when(~is_again, about))
-    return told.withColumn("_about", F.coalesce("_about", F.last("_about", ignorenulls=True).over(so_far())))
+    located = counted.withColumn("_before", before).withColumn("_about", F.when(~is_redelivery, about))
+    return located.withColumn("_about", F.coalesce("_about", F.last("_about", ignorenulls=True).over(so_far())))

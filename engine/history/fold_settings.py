@@ -1,4 +1,4 @@
-"""What shapes a fold, and what has been folded so far: two frozen values."""
+"""Two frozen values: the settings of a fold, and the marker that records how far a table is folded."""
 
 import json
 from collections.abc import Mapping
@@ -10,13 +10,19 @@ from datetime import timedelta
 class FoldRules:
     """The settings of one table's fold.
 
-    `columns` are all of the table's columns, keys included, in order. `partial` are those that some change ever
-    lacked: only they are followed one by one; the others always travel together. `defaults` are of the columns' types,
-    as they are stored. `reads`, `swaps`, `truncates` and `partial_inserts` say whether snapshot READs, deletes of key changes,
-    truncates and key-change inserts that lack columns occur at all, `guarded` whether READs without a position do, and
-    `apart` whether halves of key changes of which the other can have been folded before: what cannot occur is not
-    computed. In a `keyless` table the whole row is the key, and equal rows are told apart by a
-    number.
+    - `columns`: all columns of the table in order, keys included.
+    - `partial`: the columns that at least one change ever lacked. The fold follows the state of each of them
+      separately; all other columns share one state.
+    - `defaults`: the default values of columns, in the columns' types, as they are stored.
+    - `keyless`: the table has no key. The whole row is the key, and a number distinguishes equal rows.
+
+    The other flags name what occurs in the changes. The fold skips the work for everything that does not occur:
+
+    - `reads`: snapshot READs; `guarded`: READs without a position;
+    - `swaps`: deletes that are one half of a key change;
+    - `partial_inserts`: inserts that are one half of a key change and lack columns;
+    - `split_halves`: halves of key changes whose other half can be folded already;
+    - `truncates`: truncates.
     """
 
     keys: tuple[str, ...]
@@ -32,33 +38,38 @@ class FoldRules:
     truncates: bool = True
     partial_inserts: bool = True
     guarded: bool = True
-    apart: bool = True
+    split_halves: bool = True
     keyless: bool = False
 
     @property
-    def solid(self) -> tuple[str, ...]:
-        """The columns every change carries, without the keys."""
+    def always_present(self) -> tuple[str, ...]:
+        """The columns that every change carries, without the keys."""
         return tuple(name for name in self.columns if name not in self.keys and name not in self.partial)
 
     @property
-    def followed(self) -> tuple[str, ...]:
+    def partly_present(self) -> tuple[str, ...]:
         """The partial columns that are not keys."""
         return tuple(name for name in self.partial if name not in self.keys)
 
 
 STORED_AS = {"partial_inserts": "owing"}
-"""Fields of the marker whose names in snapshots are older than their names here."""
+"""The names in snapshots of the marker's fields that were renamed since."""
 
 
 @dataclass(frozen=True)
 class Folded:
-    """What `history` is a fold of: its marker, kept in the summary of its snapshot.
+    """The marker of `history`: which changes are folded into it. The summary of its snapshot stores it.
 
-    `close` and `close_ts` (microseconds) are the greatest place a folded READ took; `truncate` and `truncate_ts` the
-    greatest folded truncate; `read_ts` the latest folded READ that has no position, only a time; `partial_inserts` the greatest
-    folded insert half of a key change that lacks columns. A change at or before them can concern versions already
-    written. `sources` are those of all folded changes. `changes` tells their table from others (its UUID, which stays
-    when it is renamed or replaced); None where an older marker does not say.
+    - `batch`, `control_batch`: the newest folded batch of changes and of control events.
+    - `close`, `close_ts` (microseconds): the greatest place of a folded READ.
+    - `truncate`, `truncate_ts`: the greatest folded truncate.
+    - `read_ts`: the latest folded READ that has a time but no position.
+    - `partial_inserts`: the greatest position of a folded insert that is half of a key change and lacks columns.
+    - `partial`: the columns that at least one folded change lacked.
+    - `sources`: the sources of all folded changes.
+    - `changes`: the UUID of the table of changes, which a rename or a replacement keeps. None in older markers.
+
+    A new change at or before one of these places can concern versions that are already written.
     """
 
     batch: int = 0
@@ -74,12 +85,12 @@ class Folded:
     changes: str | None = None
 
     def to_json(self) -> str:
-        """The marker as a snapshot's summary stores it."""
+        """The marker as the summary of a snapshot stores it."""
         return json.dumps({STORED_AS.get(name, name): value for name, value in asdict(self).items()}, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "Folded":
-        """The marker read back."""
+        """Read the marker from a summary."""
         own = {stored: name for name, stored in STORED_AS.items()}
         values = {own.get(name, name): value for name, value in json.loads(text).items()}
         tuples = {name: tuple(values.get(name, ())) for name in ("partial", "sources")}

@@ -1,4 +1,4 @@
-"""One key's rows in one shape: the open version the fold starts from, then its changes; keys with late work marked."""
+"""The timeline of a key: its open version, which the fold starts from, then its changes. Marks late changes."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -13,7 +13,7 @@ from siltstone.engine.frames import is_from
 from siltstone.engine.history.fold_settings import Folded, FoldRules
 from siltstone.engine.names import quoted
 from siltstone.engine.ordering.chronology import (
-    carries_otherwise,
+    carries_other_columns,
     chronology,
     chronology_columns,
     has_tie,
@@ -32,9 +32,10 @@ from siltstone.engine.ordering.tie_breaking import (
 
 
 def interleave(existing: DataFrame | None, changes: DataFrame, rules: FoldRules) -> DataFrame:
-    """Changes and the open versions of their keys as rows of one timeline.
+    """Put changes and the open versions of their keys into one timeline.
 
-    Needs: existing: open history rows, one a key, or None to fold from nothing; changes: as `change_rows` gives.
+    Needs: existing: open history rows, one per key, or None to fold from the beginning; changes: as `change_rows`
+        gives them.
     Gives: the columns of `change_rows`, then base_last, base_stream_ts, base_unknown (null for changes), and those of
         `sortable`.
     Rows: existing 1:1 (is_base), changes 1:1.
@@ -55,12 +56,12 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
     """Changes as timeline rows.
 
     Needs: the change schema, then close, low_position, low_ts as `attach_windows` gives them.
-    Gives: key, is_base, is_read, is_copy, op, place, position, own_position, rank, tx_order, offset (in its partition,
-        of a change that tells no order in its transaction), turn (null: `order_ties` fills it), content_hash,
+    Gives: key, is_base, is_read, is_copy, op, place, position, own_position, rank, tx_order, offset (in the partition;
+        only for changes without an order in their transaction), turn (null: `order_ties` fills it), content_hash,
         ingest_ts, ts, commit_ts, tx_id, low_position, low_ts, row, present, rescued, old_key, new_key, before, batch,
         source.
-    Rows: 1:1. A READ stands at its window's close, one without a position where `place_reads` puts it; a stamp from
-        the future is replaced by the event's own processing time plus the allowed skew.
+    Rows: 1:1. The place of a READ is its window's close; `place_reads` places READs without a position. A commit time
+        from the future is replaced by the event's processing time plus the allowed skew.
     """
     is_read = F.col("origin") == names.ORIGIN_SNAPSHOT
     gives_up_key = (F.col("op") == names.OP_DELETE) & F.col("new_key").isNotNull()
@@ -69,10 +70,10 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
     ts = F.coalesce(stamped, "ingest_ts")
     in_log = F.least("low_ts", ts - F.when(orders_statements(), guard).otherwise(margin))
     low_ts = F.when(F.col("position").isNull(), stamped - guard).otherwise(in_log)
-    # What is told in part is not told; but a key that is given up is so, whoever takes it: the new one stays.
-    old_key = F.col("old_key") if rules.keyless else F.when(is_told("old_key", rules.keys), F.col("old_key"))
-    # The transaction is asked for where a row's image before shows that another row took its key. Where none is named,
-    # all changes of one time can be of the same statement.
+    # An old key with missing columns counts as unknown. A new key stays as it is: the delete gives up its key anyway.
+    old_key = F.col("old_key") if rules.keyless else F.when(is_key_known("old_key", rules.keys), F.col("old_key"))
+    # `undo_key_swaps` compares transactions. Where a source names none, all changes of one commit time can belong to
+    # the same statement.
     at_once = F.when(is_from(lambda kind: kind.commit_time_is_transaction), F.col("commit_ts").cast("string"))
     return changes.select(
         "key",
@@ -106,16 +107,16 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
 
 
 def stamped_time(rules: FoldRules) -> Column:
-    """The commit time of a change; one from the future is the event's own processing time plus the allowed skew."""
+    """The commit time of a change, at most the event's processing time plus the allowed skew."""
     skewed = F.col("ingest_ts") + interval(rules.skew)
     return F.when(F.col("commit_ts").isNotNull(), F.least("commit_ts", skewed))
 
 
 def order_ties(rows: DataFrame, rules: FoldRules) -> DataFrame:
-    """Order the changes of a key at one position by their ops and images, where nothing else does.
+    """Order the changes of a key at one position by their ops and images, if nothing else orders them.
 
     Needs: the columns of `change_rows`; all changes of each key.
-    Gives: the same columns; turn is filled for those changes.
+    Gives: the same columns; turn is filled for such changes.
     Rows: 1:1.
     """
     op, has_position = F.col("op"), F.col("position").isNotNull()
@@ -131,10 +132,10 @@ def order_ties(rows: DataFrame, rules: FoldRules) -> DataFrame:
 
 
 def base_rows(existing: DataFrame, rules: FoldRules) -> DataFrame:
-    """Open versions as the first row of their key's timeline.
+    """Open versions as the first rows of their keys' timelines.
 
-    Needs: history rows, at most one a key.
-    Gives: the columns of `interleave` that an open version knows.
+    Needs: history rows, at most one per key.
+    Gives: the columns of `interleave` that an open version has.
     Rows: 1:1.
     """
     return existing.select(
@@ -159,53 +160,55 @@ def base_rows(existing: DataFrame, rules: FoldRules) -> DataFrame:
 
 
 def truncate_rows(truncates: DataFrame, keys: DataFrame) -> DataFrame:
-    """A truncate as a change of each of the given keys.
+    """Each truncate as a change of each of the given keys.
 
-    Needs: truncates: timeline rows of op truncate; keys: column key, without duplicates; source, too, where a truncate
-        ends the keys of its own source only.
+    Needs: truncates: timeline rows of op truncate; keys: column key, without duplicates; also source, if a truncate
+        ends only the keys of its own source.
     Gives: the columns of `change_rows`, is_copy true.
-    Rows: truncates x keys; where those say their source, of each truncate with the keys of its own.
+    Rows: truncates x keys; if keys have a source, only the pairs of the same source.
     """
     named = [F.lit(True).alias("is_copy") if name == "is_copy" else F.col(name) for name in truncates.columns]
-    apart = "source" in keys.columns
+    has_source = "source" in keys.columns
     ended = F.broadcast(truncates.drop("key")).crossJoin(keys.withColumnRenamed("source", "_of"))
     key = keys.schema["key"].dataType
-    if apart or (isinstance(key, T.StructType) and names.SOURCE in key.names):
-        ended = ended.where(F.col("source") == (F.col("_of") if apart else F.col("key")[names.SOURCE]))
+    if has_source or (isinstance(key, T.StructType) and names.SOURCE in key.names):
+        ended = ended.where(F.col("source") == (F.col("_of") if has_source else F.col("key")[names.SOURCE]))
     return ended.select(*named)
 
 
 def first_row(rules: FoldRules) -> list[str]:
-    """What `mark_late` asks of the first row of a key: the open version, where there is one."""
+    """The columns that `mark_late` reads from the first row of a key, which is the open version if there is one."""
     own = ["is_base", "is_read", "op", "position", "commit_ts", "content_hash", "base_last", "base_stream_ts"]
     return [*own, "row"] if rules.swaps else own
 
 
 def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
-    """Tell the changes that reach behind what is folded: their keys need their whole history.
+    """Mark late changes: those that come before something already folded. Their keys are recomputed from all changes.
 
-    Needs: the columns of `interleave`, one base row at most a key; _first, and _previous with TIED, as `look_back`
+    Needs: the columns of `interleave`, at most one base row per key; _first, and _previous with TIED, as `look_back`
         gives them.
     Gives: the same columns, then reaches_back.
     Rows: 1:1.
 
-        open version's last position 50, last folded window closed at 40
-        change at 60       in order
-        change at 50       late: the same change again, or another one at its position
-        change at 30       late
-        changes at 60, 60  late, where offsets, or ops and images, alone say which was first: only all changes tell
-        copies at 60, 60   late, where one carries other columns: all together tell what it carries
-        READ placed at 60  in order
-        READ placed at 45  late: changes after it are folded already
-        READ of 12:00 without a position, streamed up to 11:50: late; up to 11:40: in order (guard 15 minutes)
-        any change of a key never seen: in order, unless a folded truncate lies beyond it
+        The last position of the open version is 50. The last folded window closed at 40.
+
+        change at 60         in order
+        change at 50         late: a redelivery, or another change at the same position
+        change at 30         late
+        two changes at 60    late if only offsets, or ops and images, order them: that takes all changes of the key
+        two copies at 60     late if they carry different columns: the change carries the columns of all its copies
+        READ placed at 60    in order
+        READ placed at 45    late: changes after it are folded already
+        READ of 12:00 without a position, guard 15 minutes
+                             late if changes up to 11:50 are folded; in order if they are up to 11:40
+        change of a new key  in order, unless a truncate after it is folded already
     """
-    behind_truncate = never_null(F.col("position") <= F.lit(folded.truncate))
+    before_truncate = never_null(F.col("position") <= F.lit(folded.truncate))
     late = F.when(
         ~F.col("is_base"),
-        behind_truncate
+        before_truncate
         | has_tie(F.col("_previous"))
-        | carries_otherwise(F.col("_previous"))
+        | carries_other_columns(F.col("_previous"))
         | (F.col("_first.is_base") & late_for_base(folded, rules))
         | (F.col("is_read") & reaches_truncate(folded)),
     ).otherwise(False)
@@ -213,18 +216,18 @@ def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
 
 
 def late_for_base(folded: Folded, rules: FoldRules) -> Column:
-    """True when a change can concern something before the end of its key's open version (column `_first`)."""
+    """True if a change can affect something before the end of its key's open version (column `_first`)."""
     base = F.col("_first")
-    # A READ without a position stands before the first change that is later than its window: one that is not later
-    # than the window of every such READ can go before one of them, or supersede it.
+    # The place of a READ without a position is before the first change that is later than its window. A change that is
+    # not later than the latest of these windows can move such a READ, or supersede it.
     reaches_read = never_null(F.col("ts") <= F.timestamp_micros(F.lit(folded.read_ts)) + interval(rules.skew))
     streamed_late = (
         never_null(F.col("position") <= base["base_last"])
         | never_null(F.col("position") <= F.lit(folded.close))
         | reaches_read
     )
-    # A READ is compared with READs by place, then by time: an equal one may have been absorbed without a trace. One
-    # that tells something else may be the copy of an earlier one there.
+    # READs at one place are ordered by time. An equal READ there may have been absorbed without a trace, and one with
+    # other content may be a redelivery of an earlier one.
     is_new = (F.unix_micros("commit_ts") > F.lit(folded.close_ts)) & (F.col("content_hash") == base["content_hash"])
     at_last_read = (F.col("position") == F.lit(folded.close)) & ~never_null(is_new)
     is_placed, is_timed = F.col("position").isNotNull(), F.col("commit_ts").isNotNull()
@@ -237,7 +240,7 @@ def late_for_base(folded: Folded, rules: FoldRules) -> Column:
         | never_null(at_last_read)
         | never_null(base["base_last"] >= F.col("low_position"))
     )
-    if rules.followed:  # which columns the folded changes carried is not kept
+    if rules.partly_present:  # history does not store which columns the folded changes carried
         placed_late = placed_late | inside_stream
     read_late = F.when(is_placed, placed_late).when(is_timed, guarded_late).otherwise(True)
     placeless = base["is_read"] & base["position"].isNull() & base["commit_ts"].isNull()
@@ -245,25 +248,25 @@ def late_for_base(folded: Folded, rules: FoldRules) -> Column:
     if not rules.swaps:
         return late
     gives_up = F.col("new_key").isNotNull() & F.col("before").isNotNull()
-    # The insert that brought another row under the key in the same transaction can have left the open version a READ's:
-    # absorbed, or with nothing but columns that are not tracked.
+    # In the same transaction, an insert can have brought another row under this key without opening a version: it was
+    # absorbed, or changed only columns that are not tracked. The open version is then still that of a READ.
     is_live = base["op"].isin(names.OP_READ, names.OP_INSERT, names.OP_UPDATE)
     return late | (is_live & gives_up & ~base["row"].eqNullSafe(F.col("before")))
 
 
 def reaches_truncate(folded: Folded) -> Column:
-    """True when a READ's window may hold a folded truncate of which its key keeps no trace."""
+    """True if a READ's window may contain a folded truncate that left no trace on the key."""
     by_time = never_null(F.unix_micros("low_ts") <= F.lit(folded.truncate_ts))
     return by_time | never_null(F.col("low_position") <= F.lit(folded.truncate))
 
 
 def interval(span: timedelta) -> Column:
-    """A duration as Spark adds it to a timestamp."""
+    """A duration that Spark can add to a timestamp."""
     return F.make_dt_interval(secs=F.lit(span.total_seconds()))
 
 
 def place_reads(rows: DataFrame, rules: FoldRules) -> DataFrame:
-    """Put READs without a position, but with a time, just before the first change that is later than their window.
+    """Place READs that have a time but no position: just before the first change that is later than their window.
 
     Needs: the columns of `interleave`.
     Gives: the same columns; place is filled on all rows, and orders them.
@@ -271,9 +274,9 @@ def place_reads(rows: DataFrame, rules: FoldRules) -> DataFrame:
 
         position  op      commit time      READ of 12:00, window [11:45, 12:00:05]
         10        insert  11:30
-        20        update  11:50            inside: supersedes it
-        30        update  12:10            the READ stands before this one
-        40        update  11:55            stamped early, committed late: inside, supersedes it too
+        20        update  11:50            inside the window: supersedes the READ
+        30        update  12:10            the READ is placed before this change
+        40        update  11:55            an early time at a late position: inside, supersedes the READ too
     """
     guarded = is_guarded()
     number = F.row_number().over(per_key().orderBy(guarded, *chronology_columns())).cast("double")
@@ -287,13 +290,13 @@ def place_reads(rows: DataFrame, rules: FoldRules) -> DataFrame:
 
 
 def is_guarded() -> Column:
-    """True for a READ of which only the time is known."""
+    """True for a READ that has a time but no position."""
     no_position = F.col("position").isNull() & F.col("commit_ts").isNotNull()
     return F.col("is_read") & ~F.col("is_base") & no_position
 
 
 def never_null(condition: Column) -> Column:
-    """A comparison with something unknown does not hold."""
+    """The condition, with false in place of null: a comparison with an unknown value does not hold."""
     return F.coalesce(condition, F.lit(False))
 
 
@@ -302,9 +305,11 @@ def key_of(rules: FoldRules) -> Column:
     return F.struct(*[F.col(quoted(name)).alias(name) for name in rules.keys])
 
 
-def is_told(half: str, keys: Sequence[str]) -> Column:
-    """True where all of the other half's key is known: a header holds the message's key, which can have fewer columns
-    than the table's."""
+def is_key_known(half: str, keys: Sequence[str]) -> Column:
+    """True if all key columns of the other half of a key change are known.
+
+    A header has the key of the message, which can have fewer columns than the key of the table.
+    """
     return reduce(lambda one, other: one & other, [F.col(half)[name].isNotNull() for name in keys])
 
 
@@ -313,39 +318,46 @@ def whole_row(struct: str, columns: tuple[str, ...]) -> Column:
     return F.when(F.col(struct).isNotNull(), F.struct(*[F.col(struct)[name].alias(name) for name in columns]))
 
 
-def newest_told(name: str) -> Column:
-    """What a change says of a column, and where it stands; to be looked for before another change."""
+def newest_value(name: str) -> Column:
+    """The newest streamed value of a column, with the change's number in the timeline, as an aggregate for a window."""
     carried = ~F.col("is_read") & (F.col("present").isNull() | F.array_contains("present", name))
     return F.last(F.when(carried, F.struct("_turn", F.col("row")[name].alias("value"))), ignorenulls=True)
 
 
 def is_another_row(rules: FoldRules) -> Column:
-    """Whether a delete's before image is not the row as its transaction has left it so far, as far as that told it."""
-    solid = [F.struct(*[F.col(of)[name] for name in rules.solid]) for of in ("_previous.row", "before")]
-    differs = ~solid[0].eqNullSafe(solid[1]) if rules.solid else F.lit(False)
-    for index, name in enumerate(rules.followed):
-        told = F.col(f"_told_{index}")
-        is_its_own = never_null(told["_turn"] >= F.col("_insert._turn"))
-        differs = differs | (is_its_own & ~told["value"].eqNullSafe(F.col("before")[name]))
+    """Whether the before image of a delete differs from the row as its transaction has left it so far.
+
+    Only columns that the transaction has set are compared.
+    """
+    always_present = [
+        F.struct(*[F.col(of)[name] for name in rules.always_present]) for of in ("_previous.row", "before")
+    ]
+    differs = ~always_present[0].eqNullSafe(always_present[1]) if rules.always_present else F.lit(False)
+    for index, name in enumerate(rules.partly_present):
+        newest = F.col(f"_value_{index}")
+        is_its_own = never_null(newest["_turn"] >= F.col("_insert._turn"))
+        differs = differs | (is_its_own & ~newest["value"].eqNullSafe(F.col("before")[name]))
     return differs
 
 
 def undo_key_swaps(rows: DataFrame, rules: FoldRules) -> DataFrame:
-    """Let a key change give up the row it really had, when another row took its key first in the same transaction.
+    """Move the delete of a key change before the insert of another row that took its key in the same transaction.
 
     Needs: the columns of `change_rows`.
     Gives: the same columns; position and rank of such a delete put it before the insert.
     Rows: 1:1.
 
-        UPDATE t SET id = id + 1, one transaction, key 2
-        position  op      row or before image
-        10        insert  A             row 1 became row 2
-        11        update  A'            the same row again
-        12        delete  before B      row 2 became row 3: B, not A', so the delete goes before the insert
-        the other way round, key 2 would end up deleted
+        UPDATE t SET id = id + 1 in one transaction, changes of key 2
+
+        position  op      image
+        10        insert  row A         row 1 became row 2
+        11        update  row A'        another change of the same row
+        12        delete  before B      row 2 became row 3. It was B, not A', so the delete moves before the insert
+
+        Without the move, key 2 would end up deleted.
     """
     before = chronology().rowsBetween(Window.unboundedPreceding, -1)
-    is_insert, is_streamed = F.col("op") == names.OP_INSERT, ~F.col("is_read")  # a READ is of no transaction
+    is_insert, is_streamed = F.col("op") == names.OP_INSERT, ~F.col("is_read")  # a READ belongs to no transaction
     breaks = is_streamed & ~F.col("op").isin(names.OP_INSERT, names.OP_UPDATE)
     last_streamed = F.last(F.when(is_streamed, F.struct("tx_id", "row")), ignorenulls=True)
     seen = (
@@ -358,7 +370,10 @@ def undo_key_swaps(rows: DataFrame, rules: FoldRules) -> DataFrame:
                     before
                 ),
                 "_break": F.last(F.when(breaks, F.col("_turn")), ignorenulls=True).over(before),
-                **{f"_told_{index}": newest_told(name).over(before) for index, name in enumerate(rules.followed)},
+                **{
+                    f"_value_{index}": newest_value(name).over(before)
+                    for index, name in enumerate(rules.partly_present)
+                },
             }
         )
     )
@@ -371,7 +386,7 @@ def undo_key_swaps(rows: DataFrame, rules: FoldRules) -> DataFrame:
         & (F.col("_insert._turn") > F.coalesce("_break", F.lit(0)))
         & is_another_row(rules)
     )
-    # A second copy of the delete follows the first one, not the insert: it goes where the first one goes.
+    # A redelivered delete follows the first copy and not the insert. It moves to the same place as the first copy.
     copies = Window.partitionBy("key", "is_read", "position", "op", "content_hash")
     placed = seen.withColumn("_to", F.max(F.when(moved, F.col("_insert.position"))).over(copies))
     place = {

@@ -1,1 +1,1 @@
-"""From a source to `changes`: which records are new, how they decode, and their rows in one commit per table."""
+"""Ingest a source into `changes`: find new records, decode them, and append their rows in one commit per table."""

@@ -1,4 +1,4 @@
-"""From files to `changes`: what is new is decoded and appended, exactly once."""
+"""Decode the new records of a source and append them to `changes`, exactly once."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +23,12 @@ from siltstone.engine.frames import checkpointed
 from siltstone.engine.ingest.control_evidence import evidence
 from siltstone.engine.ingest.event_frames import decode_rows, discover
 from siltstone.engine.ingest.preconditions import (
-    behind,
     check_unowned,
     commonest,
     is_unowned,
     no_events,
     other_format,
+    root_cause,
     too_many_rejects,
 )
 from siltstone.engine.ingest.reread_payloads import payloads_of, reread_texts
@@ -59,8 +59,10 @@ SHOWN_TABLES = 10
 
 
 def reject_rows(records: DataFrame, consumer: Consumer, batch: int, attempt: str = "") -> DataFrame:
-    """Rejected records as the ledger keeps them: with their text, unless it holds what must not be stored. `attempt`:
-    who writes them; nobody where they are only judged."""
+    """Rejected records as the ledger stores them: with their text, unless it can contain masked values.
+
+    `attempt`: the name of the attempt that writes them; empty if they are only counted.
+    """
     return records.select(
         F.lit(batch).cast("bigint").alias("batch"),
         F.lit(consumer.name).alias("consumer"),
@@ -79,7 +81,7 @@ def append_control(
 ) -> None:
     """Append a source's control events, and the rejects that belong to no declared table.
 
-    Raises: SourceError: too many records cannot be told to belong to any table.
+    Raises: SourceError: too many records belong to no known table.
     """
     consumer = source_batch.consumers[control_consumer(source_batch.source)]
     if not consumer.pending:
@@ -92,8 +94,8 @@ def append_control(
     records = new_to(source_batch, consumer)
     branch = begin(spark, catalog, consumer.target, {names.SUMMARY_BATCH: str(batch)}, consumer.newest_batch)
     events = evidence(spark, records, source_batch.classes)
-    withdrawn = retractions(spark, project, source_batch, consumer)
-    events = events if withdrawn is None else events.unionByName(withdrawn)
+    retracted = retractions(spark, project, source_batch, consumer)
+    events = events if retracted is None else events.unionByName(retracted)
     branch.append(events.select(F.lit(batch).cast("bigint").alias("batch"), "*").coalesce(1))
     append_rows(spark, project, names.INPUTS, input_rows(source_batch, consumer, batch, branch.name))
     if any(row["kind"] == REJECT for row in source_batch.classes):
@@ -104,7 +106,7 @@ def append_control(
 
 @dataclass(frozen=True)
 class IngestResult:
-    """What one table took of a delivery. `warning`: as in `TableReport`."""
+    """What one table ingested from a source batch. `warning`: as in `TableReport`."""
 
     batch: int
     changes: int
@@ -114,9 +116,9 @@ class IngestResult:
 
 @dataclass(frozen=True)
 class Decoded:
-    """A table's new records: all of them, and the changes among them decoded. Nothing is written yet.
+    """A table's new records, and the decoded changes among them. Nothing is written yet.
 
-    `again`: reads the texts of changes (file, line, text) for their places and hashes, where they are not kept.
+    `reread`: if the texts of changes are not kept, rereads them (file, line, text) for given places and hashes.
     """
 
     shape: TableShape
@@ -125,43 +127,44 @@ class Decoded:
     key_type: T.StructType
     row_type: T.StructType
     fans_out: bool = False
-    again: Callable[[DataFrame], DataFrame] | None = None
+    reread: Callable[[DataFrame], DataFrame] | None = None
 
     @cached_property
     def unfit(self) -> DataFrame:
-        """The changes whose rows cannot be stored, with the reasons: decoded once more for them, but only once."""
+        """The changes whose rows cannot be stored, with the reasons. This costs one more decoding of all changes."""
         unfit = self.rows.where(F.col("reason").isNotNull()).select("table", *PLACE, "reason")
         return unfit.transform(checkpointed)
 
     def rejected(self, records: int, changes: int) -> int:
-        """How many of the records are no changes. Where one can be two changes, the difference does not tell."""
+        """How many of the records are rejected. If a record can be several changes, the rejects have to be counted."""
         return self.undecodable.count() + self.unfit.count() if self.fans_out else records - changes
 
     @property
     def undecodable(self) -> DataFrame:
-        """The records that are no events of their format, with the reasons and the texts."""
+        """The records that are not events of their format, with the reasons and the texts."""
         return self.records.where(F.col("kind") == REJECT).select("table", *PLACE, "reason", "text")
 
     def rejects(self, with_texts: bool = True) -> DataFrame:
-        """The records that are no changes, with the reasons; without texts where nobody is to see them.
+        """The rejected records with the reasons, and with their texts if `with_texts`.
 
-        Raises: SourceError: a file whose texts are read again became another one.
+        Raises: SourceError: a file whose texts are reread was replaced meanwhile.
         """
         bad, unfit = self.undecodable, self.unfit
         number = unfit.count()
         if number == 0 or not with_texts:
             return bad.unionByName(unfit.withColumn("text", F.lit(None).cast("string")))
-        # Decoding does not carry the texts along: they are half of a record, and few are asked for.
+        # Decoding does not carry the texts along: they are half of a record, and few of them are needed.
         places = unfit.select(*PLACE).distinct()
         places = F.broadcast(places) if number <= BROADCAST_REJECTS else places
         mine = self.records.where(F.col("kind") == CHANGE).join(places, on=PLACE, how="left_semi")
-        return bad.unionByName(unfit.join(payloads_of(mine, self.again), on=PLACE, how="left"))  # one text a line
+        return bad.unionByName(unfit.join(payloads_of(mine, self.reread), on=PLACE, how="left"))  # one text per line
 
 
 def decode_table(spark: SparkSession, project: ProjectSpec, source_batch: SourceBatch, spec: TableSpec) -> Decoded:
-    """Decode what is new to a table, lazily but for its shape.
+    """Decode a table's new records. Only its shape is computed; the rows are lazy.
 
-    Raises: SourceError: no event of this table was ever delivered, or what is new is in no order with what is there.
+    Raises: SourceError: no event of this table was ever delivered, or the new changes and the stored ones have no
+            common order.
         SchemaEvolutionError: the events carry a schema change that the spec does not allow.
     """
     records = new_to(source_batch, source_batch.consumers[spec.table])
@@ -172,14 +175,14 @@ def decode_table(spark: SparkSession, project: ProjectSpec, source_batch: Source
     refuse_mixed(spark, project.catalog.name, spec, mine)
     by_scn = source_batch.consumers[spec.table].by_scn
     refuse_commit_scns(spark, project.catalog.name, spec, source_batch.source, by_scn)
-    again = partial(reread_texts, spark, source_batch, project.catalog.name) if TEXT_HASH in records.columns else None
-    told = [row for row in source_batch.classes if row["table"] == spec.table]
-    report_inferred_types, moves = (any(row[name] for row in told) for name in ("tell_types", "moves"))
+    reread = partial(reread_texts, spark, source_batch, project.catalog.name) if TEXT_HASH in records.columns else None
+    classes = [row for row in source_batch.classes if row["table"] == spec.table]
+    has_types, moves = (any(row[name] for row in classes) for name in ("has_types", "moves"))
     try:
-        found = decode_records(spark, project, mine, spec, known, report_inferred_types, moves)
+        found = decode_records(spark, project, mine, spec, known, has_types, moves)
     except SpecError as error:
-        raise behind(error, spec, mine, again) from error
-    return replace(found, again=again)
+        raise root_cause(error, spec, mine, reread) from error
+    return replace(found, reread=reread)
 
 
 def decode_records(
@@ -188,21 +191,23 @@ def decode_records(
     records: DataFrame,
     spec: TableSpec,
     known: T.StructType | None,
-    report_inferred_types: bool = True,
+    has_types: bool = True,
     moves: bool = True,
 ) -> Decoded:
-    """Decode a table's records as its spec says, lazily but for its shape. `known`: the columns that `changes` has;
-    `report_inferred_types`: false where it is known that no record says anything of its columns' types; `moves`: that none tells
-    a move (`tell_moves`).
+    """Decode a table's records with the settings of its spec. Only its shape is computed; the rows are lazy.
+
+    `known`: the columns of `changes`. `has_types`: false if it is known that no record has types of its columns.
+    `moves`: false if it is known that no record changes a key (`changes_key`).
 
     Raises: SchemaEvolutionError: the events carry a schema change that the spec does not allow.
-        SpecError: nobody says the key, or a column is called what the spec calls one of history.
+        SpecError: neither the spec nor the events name the key, or a column has a name that the spec gives to one of
+            history.
     """
     events = records.where(F.col("kind") == CHANGE)
     own = known and T.StructType([field for field in known if field.name != names.SOURCE])
     has_key = known is not None and spec.keys is None
     known_key = known_keys(spark, project.catalog.name, spec.target.changes, new_names(spec)) if has_key else None
-    shape = keyed(discover(events, spec, own, report_inferred_types), spec, known_key)
+    shape = keyed(discover(events, spec, own, has_types), spec, known_key)
     refuse_unfit_columns(spec, shape.row_type)
     splits = moves and bool(spec.keys) and format_of(spec.source.format).splits_declared_keys
     rows = decode_rows(events, shape, spec, has_key_changes=moves, splits_keys=splits)
@@ -217,16 +222,17 @@ def decode_records(
 
 
 def keyed(shape: TableShape, spec: TableSpec, known: tuple[str, ...] | None) -> TableShape:
-    """The shape with the key that the spec or the events say; where neither does, with the one that is known.
+    """The shape with the key that the spec or the events name, or else with the stored key (`known`).
 
-    Raises: SpecError: nobody says it.
+    Raises: SpecError: no key is known.
     """
     if spec.keys is not None or shape.keys:
         return shape
     if known is None:
         raise SpecError(
             f"Cannot take {spec.table}: its events carry no key, and the spec names none.",
-            "name the columns that identify a row under keys; keys: [] says that none do, and equal rows are counted",
+            "name the columns that identify a row under keys; with keys: [] the whole row is the key, and equal rows"
+            " are counted",
         )
     return replace(shape, keys=tuple(name for name in known if name != names.SOURCE))
 
@@ -236,10 +242,10 @@ def append_changes(
 ) -> IngestResult:
     """Decode a table's new records and append them to its changes, in one batch.
 
-    Inputs and rejects are written first, with the batch's number; the commit to `changes` makes them real.
+    Inputs and rejects are written first, with the batch's number. The commit to `changes` makes them valid.
 
-    Raises: SourceError: too many rejects, no event of this table was ever delivered, or what is new is in no order with
-        what is there.
+    Raises: SourceError: there are too many rejects, no event of this table was ever delivered, or the new changes and
+            the stored ones have no common order.
         SchemaEvolutionError: the events carry a schema change that the spec does not allow.
     """
     consumer = source_batch.consumers[spec.table]
@@ -267,7 +273,7 @@ def append_changes(
         if missing:
             bad = reject_rows(found.rejects(with_texts=not consumer.masked), consumer, batch, branch.name)
             rejects = accepted_rejects(spec, bad, expected, missing)
-        # Inputs before rejects: by them the next run knows what a batch that never became real has left.
+        # Inputs before rejects: from them the next run knows what an attempt without a commit has left.
         append_rows(spark, project, names.INPUTS, input_rows(source_batch, consumer, batch, branch.name))
         if rejects is not None:
             append_frame(spark, project, names.REJECTS, rejects)
@@ -279,15 +285,17 @@ def append_changes(
 
 
 def is_waiting(spark: SparkSession, project: ProjectSpec, source_batch: SourceBatch, spec: TableSpec) -> bool:
-    """Whether a table waits for the first event that shows its columns: topics can have none of it yet, or none in a
-    bounded run. Of files, a table without events is an error."""
+    """Whether a table still waits for its first event, which shows its columns.
+
+    Topics can have no event of it yet, or none within a bounded run. For files, a table without events is an error.
+    """
     if source_batch.source.kafka is None or any(row["table"] == spec.table for row in source_batch.classes):
         return False
     return known_row(spark, project.catalog.name, spec.target.changes) is None
 
 
 def no_event_warning(spec: TableSpec, source_batch: SourceBatch) -> str | None:
-    """Which tables the records are of where none is of this one; None where there is no record."""
+    """A warning that names the tables of the records, if none is of this table. None if there is no record."""
     there = sorted({str(row["table"]) for row in source_batch.classes if row["table"]})
     if not source_batch.classes:
         return None
@@ -295,22 +303,22 @@ def no_event_warning(spec: TableSpec, source_batch: SourceBatch) -> str | None:
 
 
 def newest_commit_us(spark: SparkSession, catalog: str, name: str) -> int | None:
-    """The greatest commit time in `changes`, in microseconds; None where there is none."""
+    """The greatest commit time in `changes`, in microseconds. None if there is none."""
     return commit_us_of(newest_summary(spark, catalog, name))
 
 
 def commit_us_of(summary: Mapping[str, str]) -> int | None:
-    """The greatest commit time that a commit to `changes` tells of."""
-    told = summary.get(names.SUMMARY_MAX_COMMIT)
-    return None if told is None else int(told)
+    """The greatest commit time that a commit to `changes` records. None if it records none."""
+    recorded = summary.get(names.SUMMARY_MAX_COMMIT)
+    return None if recorded is None else int(recorded)
 
 
 def change_columns(
     decoded: DataFrame, spec: TableSpec, batch: int | Column, before_us: int | Column | None
 ) -> list[Any]:
-    """The columns of `changes`: the batch, the decoded change, and whether it comes too late.
+    """The columns of `changes`: the batch, the decoded change, and whether it is too late.
 
-    Too late is judged once, here, against the batches before: it does not depend on what else this batch holds.
+    This is decided once, here, against the batches before: it does not depend on the other changes of this batch.
     """
     too_late = F.lit(False)
     span = spec.accepts_within
@@ -322,8 +330,10 @@ def change_columns(
 
 
 def change_summary(source_batch: SourceBatch, spec: TableSpec, batch: int, before: Mapping[str, str]) -> dict[str, str]:
-    """The marker of a commit to `changes`: the batch, how columns are masked and read, and the greatest commit time so
-    far. `before`: the marker of the newest one there is."""
+    """The marker of a commit to `changes`: the batch, the settings of the decoding, the greatest commit time so far.
+
+    `before`: the newest marker.
+    """
     known = [commit_us_of(before), max_commit_us(source_batch, spec)]
     greatest = max((us for us in known if us is not None), default=None)
     marker = {names.SUMMARY_BATCH: str(batch)} | decoded_marker(spec) | order_marker(source_batch.source)
@@ -332,18 +342,18 @@ def change_summary(source_batch: SourceBatch, spec: TableSpec, batch: int, befor
 
 
 def max_commit_us(source_batch: SourceBatch, spec: TableSpec) -> int | None:
-    """The greatest commit time among a table's changes in a delivery, in microseconds; None where there is none."""
+    """The greatest commit time of a table's changes in a source batch, in microseconds. None if there is none."""
     own = [row["max_commit_us"] for row in source_batch.classes if row["kind"] == CHANGE and row["table"] == spec.table]
     return max((us for us in own if us is not None), default=None)
 
 
 def order_marker(source: SourceSpec) -> dict[str, str]:
-    """What a commit to `changes` says of the order that deliveries have shown."""
+    """The part of a marker of `changes` that records which sources are ordered by SCNs alone."""
     return {names.SUMMARY_BY_SCN: json.dumps(source.by_scn)} if source.by_scn else {}
 
 
 def decoded_marker(spec: TableSpec) -> dict[str, str]:
-    """What a commit to `changes` says of the settings that its changes were decoded with."""
+    """The part of a marker of `changes` that records the settings of the decoding."""
     masks, reading = mask_fingerprints(spec), decode_fingerprints(spec)
     return {
         names.SUMMARY_MASKS: json.dumps(masks, sort_keys=True),
@@ -354,8 +364,9 @@ def decoded_marker(spec: TableSpec) -> dict[str, str]:
 def accepted_rejects(
     spec: TableSpec, rejects: DataFrame, records: int, missing: int, accepted: DataFrame | None = None
 ) -> DataFrame:
-    """What a table could not take, cached, if it is no more than the spec allows. `accepted`: where those are (file,
-    line) that count no more.
+    """The rejects of a table, cached, if they are not more than the spec allows.
+
+    `accepted`: the places (file, line) of rejects that do not count, because they were accepted before.
 
     Raises: SourceError: more than the spec allows. InvariantViolation: records are neither changes nor rejects.
     """
@@ -366,7 +377,7 @@ def accepted_rejects(
         raise InvariantViolation(
             f"Cannot take the batch for {spec.table}: of {records} records {missing} did not become changes, but"
             f" {rejected} are rejected. Nothing was taken.",
-            "report this with the files; running again will not help",
+            "report this with the files; a retry will not help",
         )
     if accepted is not None and rejected > spec.rejects_max_fraction * records:
         reasons = commonest(rejects.join(accepted, on=PLACE, how="left_anti")).collect()

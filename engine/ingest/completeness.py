@@ -1,10 +1,10 @@
-"""How far a table can be relied on, as properties of `history` and `latest` that every reader of Iceberg sees.
+"""Record how complete a table is, as properties of `history` and `latest` that every Iceberg reader sees.
 
-siltstone.complete-through      all changes that the source committed up to here have arrived, as far as it says
-siltstone.complete-through-by   who says so: heartbeat, transaction end, or only the last commit that was seen
-siltstone.sealed-up-to          no open gap begins before here; absent: nothing is sealed
-siltstone.open-gaps             how many gaps are open
-siltstone.checked-batch         the checks have looked at the batches up to this one
+siltstone.complete-through      all changes that the source committed up to this time have arrived, as far as it reports
+siltstone.complete-through-by   the evidence: heartbeat, transaction end, or only the last commit that was seen
+siltstone.sealed-up-to          no open gap begins before this time; absent: nothing is sealed
+siltstone.open-gaps             the number of open gaps
+siltstone.checked-batch         the batch up to which the checks have run
 """
 
 from collections.abc import Sequence
@@ -29,23 +29,25 @@ PARTITIONS: Final = "partitions"
 
 
 def checked_batch(context: FoldContext) -> int:
-    """The batch up to which the checks have looked at the table; 0 before they ever did."""
+    """The batch up to which the checks have run on the table. 0 before the first check."""
     return int(properties_of(context.spark, context.catalog, context.spec.target.history).get(names.CHECKED_BATCH, "0"))
 
 
 def record_completeness(context: FoldContext, results: Sequence[CheckReport]) -> None:
-    """Say on both tables how far they can be relied on, after the checks."""
+    """Set the completeness properties of both tables after the checks."""
     through, by = complete_through(context)
-    # Whatever is open was found again by this run's checks.
-    silent = all(one.status in ("passed", "not available") for one in results)
-    gaps = () if silent else read_gaps(context.spark, context.project, context.spec.table)
-    told = trust(context.target.batch, through, by, gaps)
+    # This run's checks have also reported every gap that was open before.
+    has_no_findings = all(one.status in ("passed", "not available") for one in results)
+    gaps = () if has_no_findings else read_gaps(context.spark, context.project, context.spec.table)
+    properties = completeness_properties(context.target.batch, through, by, gaps)
     for table in (context.spec.target.history, context.spec.target.latest):
-        set_properties(context.spark, context.catalog, table, told)
+        set_properties(context.spark, context.catalog, table, properties)
 
 
-def trust(batch: int, through: datetime | None, by: str | None, gaps: Sequence[Gap]) -> dict[str, str | None]:
-    """The properties; None: the property goes."""
+def completeness_properties(
+    batch: int, through: datetime | None, by: str | None, gaps: Sequence[Gap]
+) -> dict[str, str | None]:
+    """The completeness properties. A value of None removes the property."""
     sealed = sealed_up_to(through, gaps)
     return {
         names.COMPLETE_THROUGH: None if through is None else iso(through),
@@ -57,16 +59,17 @@ def trust(batch: int, through: datetime | None, by: str | None, gaps: Sequence[G
 
 
 def complete_through(context: FoldContext) -> tuple[datetime | None, str | None]:
-    """Up to when the source vouches for its changes, and by what; the last commit time where it does not vouch.
+    """The time up to which the source reports that its changes are complete, and the evidence for it.
 
-    In a log, everything before the last commit that was seen has arrived; not so beside partitions that lag behind it.
-    Never later than now: a commit time in the future is a clock that is wrong.
+    Without such a report it is the time of the last commit: in a log, everything before the last commit has arrived.
+    This does not hold for a stream with partitions, since some can lag. The time is never later than now: a commit time
+    in the future comes from a wrong clock.
     """
     last = newest_commit_us(context.spark, context.catalog, context.spec.target.changes)
-    told = properties_of(context.spark, context.catalog, context.spec.target.history)
-    known = [(moment_of(us), by) for by, us in vouched(context).items()]
-    if names.COMPLETE_THROUGH in told:
-        known.append((datetime.fromisoformat(told[names.COMPLETE_THROUGH]), told[names.COMPLETE_THROUGH_BY]))
+    recorded = properties_of(context.spark, context.catalog, context.spec.target.history)
+    known = [(moment_of(us), by) for by, us in progress_times(context).items()]
+    if names.COMPLETE_THROUGH in recorded:
+        known.append((datetime.fromisoformat(recorded[names.COMPLETE_THROUGH]), recorded[names.COMPLETE_THROUGH_BY]))
     moments = [one for one in known if one[1] == PARTITIONS]
     if not moments:
         moments = known if last is None else [*known, (moment_of(last), LAST_COMMIT)]
@@ -74,17 +77,17 @@ def complete_through(context: FoldContext) -> tuple[datetime | None, str | None]
     return (None if through is None else min(through, datetime.now(UTC))), by
 
 
-def vouched(context: FoldContext) -> dict[str, int]:
-    """The latest time, in microseconds, that the control events of this fold's batches vouch for, by their kind."""
+def progress_times(context: FoldContext) -> dict[str, int]:
+    """The latest time up to which this fold's control events report completeness, in microseconds, by their kind."""
     form = format_of(context.spec.source.format)
     if any(kind.has_partitions for kind in form.sources):
         through = partitions_through(context)
         return {} if through is None else {PARTITIONS: through}
-    kinds = form.vouchers
+    kinds = form.progress_events
     control = own_control(context, context.folded.control_batch) if kinds else None
     if control is None:
         return {}
-    told = control.where(F.col("kind").isin(*kinds)).groupBy("kind")
+    by_kind = control.where(F.col("kind").isin(*kinds)).groupBy("kind")
     at = F.coalesce("commit_ts", "ingest_ts")
-    rows = told.agg(F.unix_micros(F.max(at)).alias("at")).where(F.col("at").isNotNull()).collect()
+    rows = by_kind.agg(F.unix_micros(F.max(at)).alias("at")).where(F.col("at").isNotNull()).collect()
     return {kinds[row["kind"]]: row["at"] for row in rows}

@@ -1,4 +1,4 @@
-"""What a delivery tells beside its changes, for the control table: events, transactions, partitions, log files."""
+"""The rows that a source batch adds to the control table: events, transactions, partitions, log files."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -19,7 +19,7 @@ FILE_SEGMENTS: Final = 2  # the epoch and the file
 
 
 def evidence_counts() -> list[Column]:
-    """What is counted of the envelopes on the way, in a pass that is made anyhow."""
+    """The aggregates of the envelopes for the control table, for a pass that runs in any case."""
     is_numbered = is_from(lambda kind: kind.has_numbered_log)
     log = F.struct("source", F.substring_index("position", "-", FILE_SEGMENTS).alias("file"), "log_file")
     return [
@@ -30,7 +30,7 @@ def evidence_counts() -> list[Column]:
 
 
 def evidence(spark: SparkSession, records: DataFrame, classes: Sequence[Any]) -> DataFrame:
-    """Everything a delivery adds to the control table. `classes`: rows with the columns of `evidence_counts`.
+    """Everything that a source batch adds to the control table. `classes`: rows with the columns of `evidence_counts`.
 
     Needs: envelopes.
     Gives: the columns of the control table but batch.
@@ -38,7 +38,7 @@ def evidence(spark: SparkSession, records: DataFrame, classes: Sequence[Any]) ->
     sources = sorted({source for row in classes for source in row["sources"]})
     found = local_frame(spark, log_file_rows(classes), ledger_schema(names.CONTROL)).drop("batch")
     if any(row["kind"] == CONTROL for row in classes):
-        # Few of many: all cores look for them, and one task writes them.
+        # A few of many records: all cores search for them, and one task writes them.
         events = control_rows(records.where(F.col("kind") == CONTROL), sources).repartition(1)
         found = found.unionByName(events)
     if any(row["in_transactions"] for row in classes):
@@ -49,8 +49,10 @@ def evidence(spark: SparkSession, records: DataFrame, classes: Sequence[Any]) ->
 
 
 def log_file_rows(classes: Sequence[Any]) -> list[dict[str, Any]]:
-    """The files of numbered logs of which something came: one a source and file; the position is how those begin, the
-    payload the file's name."""
+    """The log files of the changes, for numbered logs: one row per source and file.
+
+    `position` is the common prefix of the file's positions, `payload` the file's name.
+    """
     found = {(log["source"], log["file"], log["log_file"]) for row in classes for log in row["logs"]}
     return [
         {"source": source, "kind": LOG_FILE, "position": file, "payload": name}

@@ -1,4 +1,4 @@
-"""Events of a source as frames: from records, and on to the rows of a table."""
+"""Steps from the frame of a source's events to the rows of a table."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from siltstone.engine.steps.stored_values import with_stored_values
 
 
 def some(conditions: Iterable[Column]) -> Column:
-    """Whether one of the conditions holds."""
+    """True if one of the conditions holds."""
     return reduce(or_, conditions, F.lit(False))
 
 
 def has_own_types() -> Column:
-    """Whether a change says anything of its columns' types but by their values."""
+    """True for a change that declares types of its columns, and does not only show them by its values."""
     image = F.coalesce(F.col("after_json"), F.col("before_json"))
     return F.col("schema_hash").isNotNull() | F.coalesce(image.contains('"scale"'), F.lit(False))
 
 
 def is_shown_by_scn() -> Column:
-    """The source of a record whose commit SCN shows that SCNs alone order it; null of every other record.
+    """The source of a record whose commit SCN shows that SCNs alone order it. Null for every other record.
 
     Needs: reason, source.
     """
@@ -43,8 +43,7 @@ def is_shown_by_scn() -> Column:
 
 
 def changes_key(name: str, declared: Declared) -> Column:
-    """Whether a record says, alone or with another one, that a row gets another key, so that decoding has to look for
-    it.
+    """True for a record that changes a row's key, alone or together with another record.
 
     Needs: the frame of events. `declared`: the tables that specs name, and their keys.
     """
@@ -57,11 +56,11 @@ def changes_key(name: str, declared: Declared) -> Column:
 def discover(
     events: DataFrame, spec: TableSpec, known: T.StructType | None = None, has_types: bool = True
 ) -> TableShape:
-    """The shape of one table's rows, by a look at its changes.
+    """The shape of one table's rows, discovered from its changes.
 
-    Needs: events of one table, kind change. `known`: the columns stored so far. `has_types`: false where it is known
-        that no event says anything of its types; a spec that declares all that is asked is enough then.
-    Raises: SchemaEvolutionError where the policy refuses what the events bring, SpecError where a key is no column.
+    Needs: events of one table, kind change. `known`: the columns stored so far. `has_types`: false if it is known that
+        no event declares types; then a spec that declares everything needed is enough, and the changes are not read.
+    Raises: SchemaEvolutionError: the policy does not allow what the events bring. SpecError: a key is not a column.
     """
     with task_errors():
         return shape_of(spec, known, partial(columns_seen, events), has_types)
@@ -70,11 +69,11 @@ def discover(
 def decode_rows(
     events: DataFrame, shape: TableShape, spec: TableSpec, has_key_changes: bool = True, splits_keys: bool = False
 ) -> DataFrame:
-    """The changes of one table, decoded and as they are stored.
+    """The changes of one table, decoded, in their stored form.
 
-    Needs: events of one table, kind change. `has_key_changes`: false where it is known that no record of them tells a
-        key change (`changes_key`); `splits_keys`: an update that changes a key which only the spec names becomes two.
-    Gives: the columns of `change_fields`, then reason: why a change cannot be stored; null where it can.
+    Needs: events of one table, kind change. `has_key_changes`: false if it is known that no record changes a key
+        (`changes_key`); `splits_keys`: an update that changes a key which only the spec names becomes two changes.
+    Gives: the columns of `change_fields`, then reason: why a change cannot be stored; null if it can.
     Rows: 1:1; 1:2 for an update that is split.
     """
     has_pairs = has_key_changes and format_of(spec.source.format).pairs_key_changes

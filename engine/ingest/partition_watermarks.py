@@ -1,8 +1,8 @@
-"""Up to when all partitions of a Spanner change stream have been read: the minimum over those that are live.
+"""The time through which all partitions of a Spanner change stream have been read: the minimum over the live ones.
 
-A heartbeat moves its partition's watermark through its time, a data or partition record to just before its own. A
-partition is live from the record that names it until it has split, merged or ended; a child that nobody has read yet is
-at its start.
+A heartbeat moves its partition's watermark through the heartbeat's time. A data or partition record moves it to just
+before the record's time. A partition is live from the record that names it until it has split, merged or ended. A child
+partition without records is at its start.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,9 +22,9 @@ LINEAGE: Final = (CHILD_PARTITIONS, PARTITION_START, PARTITION_END)
 
 
 def own_control(context: FoldContext, since: int) -> DataFrame | None:
-    """The control events of the table's source in batches after `since`; None where there are none.
+    """The control events of the table's source in batches after `since`. None if there are none.
 
-    Rows: filters. They are told by the batches in which the source was taken: some name no source.
+    Rows: filters, by the batches in which the source was ingested: some control events name no source.
     """
     if context.target.control_batch <= since:
         return None
@@ -37,18 +37,18 @@ def own_control(context: FoldContext, since: int) -> DataFrame | None:
 
 
 def partitions_through(context: FoldContext) -> int | None:
-    """The moment, in microseconds, through which every live partition was read. None where nobody can tell."""
+    """The time, in microseconds, through which every live partition was read. None if it is not known."""
     control = own_control(context, 0)
     if control is None:
         return None
-    told = control.where(F.col("kind").isin(WATERMARK, *LINEAGE)).groupBy("kind", "channel", "payload")
-    rows = told.agg(F.unix_micros(F.max("commit_ts")).alias("at")).collect()
+    grouped = control.where(F.col("kind").isin(WATERMARK, *LINEAGE)).groupBy("kind", "channel", "payload")
+    rows = grouped.agg(F.unix_micros(F.max("commit_ts")).alias("at")).collect()
     reached = {row["channel"]: row["at"] for row in rows if row["kind"] == WATERMARK}
     return lowest(reached, [row for row in rows if row["kind"] != WATERMARK])
 
 
 def lowest(reached: Mapping[str, int | None], lineage: Iterable[Row]) -> int | None:
-    """The lowest watermark of the live partitions. None: no record says whose it is, or none is live."""
+    """The lowest watermark of the live partitions. None if no record names its partition, or no partition is live."""
     starts, ended = partitions_of(lineage)
     live = (set(starts) | set(reached)) - ended
     marks = [reached.get(token, starts.get(token)) for token in live]
@@ -58,7 +58,7 @@ def lowest(reached: Mapping[str, int | None], lineage: Iterable[Row]) -> int | N
 
 
 def partitions_of(lineage: Iterable[Row]) -> tuple[dict[str, int | None], set[str | None]]:
-    """The partitions that were ever named with the moment before their start, and those that have ended."""
+    """All partitions ever named, with the time just before their start, and the partitions that have ended."""
     starts: dict[str, int | None] = {}
     ended: set[str | None] = set()
     for row in lineage:

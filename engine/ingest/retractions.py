@@ -1,4 +1,4 @@
-"""What a delivery tells of deliveries before it: changes of theirs that the source had only sent again."""
+"""Retract changes of earlier source batches that a new batch shows to be redeliveries."""
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -16,10 +16,10 @@ from siltstone.engine.table.retracted import retracted_places, without_retracted
 def retractions(
     spark: SparkSession, project: ProjectSpec, source_batch: SourceBatch, consumer: Consumer
 ) -> DataFrame | None:
-    """Withdrawals of lines that were taken before, as changes, and that their new neighbours show to be redeliveries.
+    """Retractions of lines that were ingested as changes before, and that their new neighbours show to be redeliveries.
 
-    Gives: what `control_rows` gives. None where the format knows of none.
-    Rows: one a line.
+    Gives: the output of `control_rows`. None if the format has no redeliveries of this kind.
+    Rows: one per line.
     """
     if source_batch.known_before is None:
         return None

@@ -1,4 +1,4 @@
-"""What a source brings: its files, what is new in them to whom, and their records, read and classified once."""
+"""A batch of a source: its files, the new part for each consumer, and the records, read and classified once."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,10 +16,10 @@ from siltstone.engine.formats import format_of
 from siltstone.engine.frames import local_frame
 from siltstone.engine.ingest.control_evidence import evidence_counts
 from siltstone.engine.ingest.event_frames import changes_key, has_own_types, is_shown_by_scn, some
-from siltstone.engine.ingest.source_order import settled, turned_to_scns
+from siltstone.engine.ingest.source_order import turned_to_scns, with_known_order
 from siltstone.engine.ingest.source_records import (
     context_of,
-    read_beside,
+    read_with_neighbours,
     refuse_replaced,
     source_files,
     with_lines_before,
@@ -34,7 +34,7 @@ from siltstone.engine.inputs.topic_partitions import Partition
 from siltstone.engine.names import PLACE
 from siltstone.engine.report import SourceReport
 from siltstone.engine.schema.control_kinds import REDELIVERY
-from siltstone.engine.spec.collisions import ONE, placed_otherwise
+from siltstone.engine.spec.collisions import SAME_SETTING_HINT, conflicting_setting
 from siltstone.engine.spec.fingerprint import mask_fingerprints
 from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from siltstone.engine.spec.renamed_names import known_keys_of
@@ -46,10 +46,10 @@ LAST_LINES: Final = "file string, line bigint"
 
 @dataclass(frozen=True)
 class Consumer:
-    """Somebody who takes a source's files: a table, or the source itself for its control events.
+    """A consumer of a source's files: a table, or the source itself for its control events.
 
-    `masked`: its records hold values that must not be stored. `by_scn`: the sources of which its newest batch says that
-    SCNs alone order them.
+    `masked`: its records contain values that must not be stored. `by_scn`: the sources that are ordered by SCNs alone,
+    according to its newest batch.
     """
 
     name: str
@@ -64,10 +64,10 @@ class Consumer:
 class SourceBatch:
     """A source's new records, read and classified once for all its consumers.
 
-    `declared`: all tables that share the files, be they at work or not, with their keys.
-    `known_before`: the redeliveries of the files beside the new ones, too, where the format tells them by their
-    neighbours: what was taken as a change can be known as one only now.
-    `lost`: what is gone of topics before it was taken, and acknowledged, in words.
+    `declared`: all tables that share the files, whether this run includes them or not, with their keys.
+    `known_before`: all redeliveries in the new files and their neighbour files, if the format recognizes redeliveries
+    by their neighbours. A line that was ingested as a change before can turn out to be a redelivery only now.
+    `lost`: descriptions of records that topics lost before they were ingested, and that are acknowledged.
     """
 
     source: SourceSpec
@@ -81,28 +81,28 @@ class SourceBatch:
     lost: Sequence[str] = ()
 
     def pending_files(self) -> list[InputFile]:
-        """The files of which something is new to somebody."""
+        """The files that have something new for any consumer."""
         return list({e.file.path: e.file for c in self.consumers.values() for e in c.pending.values()}.values())
 
 
 def control_consumer(source: SourceSpec) -> str:
-    """The name under which a source's control events are taken."""
+    """The name of the consumer of a source's control events."""
     return f"{names.CONTROL_OF}{source.path}"
 
 
 def targets_of(project: ProjectSpec, source: SourceSpec, specs: Sequence[TableSpec]) -> dict[str, str]:
-    """Which table each consumer of a source writes."""
+    """The table that each consumer of a source writes."""
     control = {control_consumer(source): ledger_name(project, names.CONTROL)}
     return control | {spec.table: spec.target.changes for spec in specs}
 
 
 def newest_batches(spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str]) -> dict[str, int]:
-    """Each consumer's newest real batch. `targets`: the tables they write."""
+    """Each consumer's newest committed batch. `targets`: the tables that they write."""
     return {name: consumer.newest_batch for name, consumer in idle_consumers(spark, project, targets).items()}
 
 
 def idle_consumers(spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str]) -> dict[str, Consumer]:
-    """The consumers as their newest markers tell, with nothing to take. `targets`: the tables they write."""
+    """The consumers in the state of their newest markers, with no pending files. `targets`: the tables they write."""
     markers = {name: newest_marker(spark, project, target) for name, target in targets.items()}
     return {
         name: Consumer(name, targets[name], batch_of(marker), {}, by_scn=scn_sources(marker))
@@ -113,8 +113,11 @@ def idle_consumers(spark: SparkSession, project: ProjectSpec, targets: Mapping[s
 def taken_by(
     spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str], newest: Mapping[str, int], tidy: bool
 ) -> dict[str, dict[str, Taken]]:
-    """What each consumer has taken of each file. `targets`: the tables they write; `newest`: their newest real batches.
-    With `tidy`, what unfinished runs left is removed."""
+    """What each consumer has ingested of each file.
+
+    `targets`: the tables they write; `newest`: their newest committed batches. `tidy`: also remove the leftovers of
+    unfinished runs.
+    """
     return {
         name: {row["path"]: Taken(row["size"], row["mtime"], row["fingerprint"], row["to_line"]) for row in rows}
         for name, rows in taken_inputs(spark, project, targets, newest, tidy).items()
@@ -127,15 +130,16 @@ def new_of_files(
     files: Sequence[InputFile],
     taken: Mapping[str, Mapping[str, Taken]],
 ) -> dict[str, list[PendingFile]]:
-    """What is new of the files to each consumer. `taken`: by each.
+    """The new part of the files for each consumer. `taken`: what each consumer has ingested.
 
-    Raises: SourceError: a file changed under its name.
+    Raises: SourceError: a file has changed under its name.
     """
     look = Look()
     new = {}
     of_tables = {path for name, paths in taken.items() if not name.startswith(names.CONTROL_OF) for path in paths}
     for name, mine in taken.items():
-        # What only the control events were taken of, because every table refused it, can be replaced by a mended file.
+        # A file that every table refused, so that only its control events were ingested, can be replaced by a corrected
+        # file.
         refused = touched(files, mine) - of_tables if name.startswith(names.CONTROL_OF) else set()
         replaceable = refused - taken_by_others(spark, project, taken, refused)
         new[name] = pending_files(look, files, mine, name, replaceable)
@@ -143,16 +147,16 @@ def new_of_files(
 
 
 def touched(files: Iterable[InputFile], taken: Mapping[str, Taken]) -> set[str]:
-    """The files that are not as they were when they were taken."""
+    """The files that have changed since they were ingested."""
     return {file.path for file in files if file.path in taken and not taken[file.path].looks_like(file)}
 
 
 def taken_by_others(
     spark: SparkSession, project: ProjectSpec, consumers: Iterable[str], paths: Collection[str]
 ) -> set[str]:
-    """Those of the files that a table has taken that is not at work now, be it of the same settings or not.
+    """The files that a table outside this run has ingested, with whatever settings.
 
-    What a table wrote whose spec nobody has counts as taken.
+    A file counts as ingested if a table without a spec has ingested it.
     """
     inputs = read_ledger(spark, project, names.INPUTS) if paths else None
     if inputs is None:
@@ -173,16 +177,20 @@ def list_source_batch(
     until_ms: int | None,
     run_id: str | None,
 ) -> SourceBatch:
-    """List a source's files, and find what is new to each consumer. What unfinished runs left is removed; without a run
-    nothing is written.
+    """List a source's files, and find what is new for each consumer.
 
-    Raises: SourceError: nothing is there, a file changed under its name, or records of a topic are gone. SpecError:
-        another table's spec places the same events otherwise.
+    Leftovers of unfinished runs are removed. Without a `run_id`, nothing is written.
+
+    Raises: SourceError: there are no files, a file has changed under its name, or records of a topic are gone.
+        SpecError: another table's spec gives the same events other positions.
     """
     tables = sharing(project, source, specs)
     for other in tables:
-        if setting := placed_otherwise(source, other.source):
-            raise SpecError(f"Cannot take {source.path}: {other.table} takes it with another source.{setting}.", ONE)
+        if setting := conflicting_setting(source, other.source):
+            raise SpecError(
+                f"Cannot take {source.path}: {other.table} takes it with another source.{setting}.",
+                SAME_SETTING_HINT,
+            )
     files = source_files(spark, source, project.catalog.name, until_ms)
     targets = targets_of(project, source, specs)
     declared = {spec.table: known_keys_of(spec) for spec in tables}
@@ -197,27 +205,29 @@ def list_source_batch(
     pending = {name: {entry.file.path: entry for entry in entries} for name, entries in new.items()}
     found = {name: replace(consumer, pending=pending[name]) for name, consumer in idle.items()}
     consumers = with_masks(found, project, source)
-    ordered = settled(spark, project.catalog.name, source, specs, by_scn_of(consumers))
+    ordered = with_known_order(spark, project.catalog.name, source, specs, by_scn_of(consumers))
     return SourceBatch(ordered, files, consumers, declared, lost=lost)
 
 
 def by_scn_of(consumers: Mapping[str, Consumer]) -> set[str]:
-    """The sources that any of the consumers knows to be ordered by SCNs alone."""
+    """The sources that are ordered by SCNs alone, according to any consumer."""
     return {source for consumer in consumers.values() for source in consumer.by_scn}
 
 
 def sharing(project: ProjectSpec, source: SourceSpec, specs: Sequence[TableSpec]) -> list[TableSpec]:
-    """These tables of a source, and all others of the project that take the same files, with whatever settings.
+    """These tables of a source, and all others of the project with the same files, with whatever settings.
 
-    What a record is, whose it is and what of it may be kept does not depend on which tables are at work.
+    The kind of a record, its table and what of it may be stored do not depend on the tables of this run.
     """
     mine = {spec.table for spec in specs}
     return [*specs, *[t for t in project.tables if t.source.path == source.path and t.table not in mine]]
 
 
 def with_masks(consumers: Mapping[str, Consumer], project: ProjectSpec, source: SourceSpec) -> dict[str, Consumer]:
-    """The consumers, told whose records hold masked columns. A record of no table may be of any that can share the
-    files, and of one whose spec cannot be read."""
+    """The consumers, with `masked` set if their records can contain masked columns.
+
+    A record without a table can belong to any table that can share the files, or to one whose spec cannot be read.
+    """
     masking = [spec for spec in project.tables if mask_fingerprints(spec)]
     may_hold = bool(project.unread) or any(can_share(spec.source.path, source.path) for spec in masking)
     masked = {spec.table for spec in masking}
@@ -228,13 +238,13 @@ def with_masks(consumers: Mapping[str, Consumer], project: ProjectSpec, source: 
 
 
 def can_share(one: str, other: str) -> bool:
-    """Whether two paths may take the same files, by what they say before their first pattern."""
+    """Whether two paths can match the same files, by the parts before their first pattern."""
     begins = [plain_start(path).rstrip("/") for path in (one, other)]
     return begins[0].startswith(begins[1]) or begins[1].startswith(begins[0])
 
 
 def read_source_batch(spark: SparkSession, source_batch: SourceBatch, catalog: str) -> None:
-    """Read and classify what is new to anybody, in one pass; once more where it shows that something else orders it.
+    """Read and classify everything new in one pass, with a second pass if the records change the source's order.
 
     Raises: SourceError: a file cannot be read.
     """
@@ -245,19 +255,19 @@ def read_source_batch(spark: SparkSession, source_batch: SourceBatch, catalog: s
     context = context_of(spark, source_batch.source, source_batch.files, union)
     whole = form.reads_whole and (bool(context) or any(entry.after_line for entry in union))
     wanted = [*context, *map(with_lines_before, union)] if whole else union
-    found, counted = read_beside(spark, source_batch.source, source_batch.files, wanted, catalog)
-    is_again = F.coalesce(F.col("control_kind") == REDELIVERY, F.lit(False)) if form.resends else F.lit(False)
-    # What a format makes of a line that it reads among others is not told by the line alone; a table's columns can
-    # become others while its rows are taken.
-    is_told_alone = not form.reads_whole and source_batch.source.table is None
+    found, counted = read_with_neighbours(spark, source_batch.source, source_batch.files, wanted, catalog)
+    is_redelivery = F.coalesce(F.col("control_kind") == REDELIVERY, F.lit(False)) if form.resends else F.lit(False)
+    # Texts can be reread by line only if a line is decoded without its neighbours, and not from a table, whose columns
+    # can change while its rows are ingested.
+    is_rereadable = not form.reads_whole and source_batch.source.table is None
 
     def read() -> DataFrame:
-        # Read by every table, by the control events and by the rejects: parsing once is worth the memory.
-        records = found.events(source_batch.source, source_batch.declared, keeps_texts=not is_told_alone)
-        records = records.where(after(union) | is_again) if whole else records
+        # Every table, the control events and the rejects read them: parsing once is worth the memory.
+        records = found.events(source_batch.source, source_batch.declared, keeps_texts=not is_rereadable)
+        records = records.where(after(union) | is_redelivery) if whole else records
         kept = computed(records, wanted)
         refuse_replaced(source_batch.source, union)
-        source_batch.known_before = kept.where(is_again) if form.resends else None
+        source_batch.known_before = kept.where(is_redelivery) if form.resends else None
         return kept.where(after(union)) if whole else kept
 
     records = classified(source_batch, read)
@@ -266,8 +276,11 @@ def read_source_batch(spark: SparkSession, source_batch: SourceBatch, catalog: s
 
 
 def classified(source_batch: SourceBatch, read: Callable[[], DataFrame]) -> DataFrame:
-    """The records of a delivery, which it gets with their classes. Read once more where they show that something else
-    orders its source. `read`: as the delivery's source says then."""
+    """Read the records, and store them with their classes in the source batch.
+
+    If they show that something else orders the source, they are read a second time. `read`: reads them with the
+    present settings of the batch's source.
+    """
     source_batch.records = read()
     source_batch.classes = classes_of(source_batch.records, source_batch)
     ordered = turned_to_scns(source_batch.source, source_batch.classes)
@@ -278,9 +291,9 @@ def classified(source_batch: SourceBatch, read: Callable[[], DataFrame]) -> Data
 
 
 def finished(spark: SparkSession, records: DataFrame, counted: Sequence[CountedFile]) -> list[CountedFile]:
-    """The files as they were counted; a last line without an end that came out whole is taken like every other.
+    """The counted files, in which a last line without a line end counts as complete if it was decoded.
 
-    Base64 does not tell where it ends, as JSON does: whether it is all of a record is known when it is decoded.
+    Base64 does not show where it ends, as JSON does: only decoding shows whether such a line is a whole record.
     """
     unfinished = {entry.pending.file.path: entry.lines for entry in counted if entry.pending.half_line}
     if not unfinished:
@@ -295,21 +308,25 @@ def finished(spark: SparkSession, records: DataFrame, counted: Sequence[CountedF
 
 
 def classes_of(records: DataFrame, source_batch: SourceBatch, fans_out: bool | None = None) -> list[Row]:
-    """The records of a delivery counted by kind, table and file, with their greatest commit time, whether any tells its
-    types or a move, whose order they show, and what `evidence` asks of them. `fans_out`: what is said of the format."""
+    """The records of a source batch, counted by kind, table and file.
+
+    With each count: the greatest commit time, whether any record declares types or changes a key, the sources that the
+    records show to be ordered by SCNs alone, and the columns of `evidence_counts`. `fans_out`: overrides the format's
+    own value.
+    """
     form = format_of(source_batch.source.format)
     several = form.fans_out if fans_out is None else fans_out
     number = F.count_distinct("line") if several else F.count("*")
     greatest = F.unix_micros(F.max("commit_ts")).alias("max_commit_us")
-    types = F.max(has_own_types()).alias("tell_types")
+    types = F.max(has_own_types()).alias("has_types")
     moves = F.max(changes_key(source_batch.source.format, source_batch.declared)).alias("moves")
     by_scn = [] if not form.can_turn_to_scns else [F.collect_set(is_shown_by_scn()).alias("by_scn")]
-    told = [number.alias("records"), greatest, types, moves, *by_scn, *evidence_counts()]
-    return records.groupBy("kind", "table", "file").agg(*told).collect()
+    counts = [number.alias("records"), greatest, types, moves, *by_scn, *evidence_counts()]
+    return records.groupBy("kind", "table", "file").agg(*counts).collect()
 
 
 def new_to(source_batch: SourceBatch, consumer: Consumer) -> DataFrame:
-    """The records that one consumer has not taken yet."""
+    """The records that one consumer has not ingested yet."""
     assert source_batch.records is not None
     return (
         source_batch.records
@@ -319,23 +336,23 @@ def new_to(source_batch: SourceBatch, consumer: Consumer) -> DataFrame:
 
 
 def is_all_new_to(source_batch: SourceBatch, consumer: Consumer) -> bool:
-    """Whether one consumer has taken nothing yet of what a delivery read."""
+    """Whether all records of a source batch are new to one consumer."""
     first = {path: entry.pending.after_line for path, entry in source_batch.counted.items()}
     return first == {path: entry.after_line for path, entry in consumer.pending.items()}
 
 
 def of_table(records: DataFrame, table: str) -> DataFrame:
-    """The changes and the rejects of one table. A control event (a schema change) can name it too; it is the source's.
+    """The changes and the rejects of one table, without control events: these belong to the source.
 
-    Rows: filters.
+    A control event, such as a schema change, can name the table too. Rows: filters.
     """
     return records.where((F.col("table") == table) & (F.col("kind") != CONTROL))
 
 
 def number_new_to(source_batch: SourceBatch, consumer: Consumer, table: str, records: DataFrame) -> int:
-    """How many records of a table one consumer has not taken yet; these are its `records`.
+    """The number of a table's records that are new to one consumer. `records`: these records.
 
-    They were counted when they were classified, unless a line can be several of them.
+    They were counted when they were classified, except if a line can contain several records.
     """
     if format_of(source_batch.source.format).fans_out or not is_all_new_to(source_batch, consumer):
         return records.count()
@@ -343,7 +360,7 @@ def number_new_to(source_batch: SourceBatch, consumer: Consumer, table: str, rec
 
 
 def after(entries: Iterable[PendingFile]) -> Column:
-    """Whether a record lies in the new part of one of the files."""
+    """True for a record in the new part of one of the files."""
     by_line: dict[int, list[str]] = {}
     for entry in entries:
         by_line.setdefault(entry.after_line, []).append(entry.file.path)
@@ -351,7 +368,7 @@ def after(entries: Iterable[PendingFile]) -> Column:
 
 
 def input_rows(source_batch: SourceBatch, consumer: Consumer, batch: int, attempt: str) -> list[dict[str, Any]]:
-    """The ledger's rows for what an attempt at a batch takes."""
+    """The ledger's rows for what an attempt at a batch ingests."""
     return [
         {
             "batch": batch,
@@ -369,9 +386,9 @@ def input_rows(source_batch: SourceBatch, consumer: Consumer, batch: int, attemp
 
 
 def source_report(source_batch: SourceBatch, specs: Sequence[TableSpec]) -> SourceReport:
-    """Where every record of a delivery went."""
-    at_work = {spec.table for spec in specs}
-    elsewhere = source_batch.declared.keys() - at_work
+    """The report of a source batch: what became of every record."""
+    of_run = {spec.table for spec in specs}
+    elsewhere = source_batch.declared.keys() - of_run
     taken: dict[str, int] = {}
     others: dict[str, int] = {}
     sums = {CONTROL: 0, REJECT: 0}
@@ -379,7 +396,7 @@ def source_report(source_batch: SourceBatch, specs: Sequence[TableSpec]) -> Sour
         if row["kind"] == CONTROL or (row["kind"] == REJECT and row["table"] not in elsewhere):
             sums[row["kind"]] += row["records"]
         else:
-            side = taken if row["table"] in at_work else others
+            side = taken if row["table"] in of_run else others
             side[row["table"]] = side.get(row["table"], 0) + row["records"]
     halves = tuple(
         f"{path}:{entry.lines}" for path, entry in sorted(source_batch.counted.items()) if entry.pending.half_line
@@ -399,7 +416,7 @@ def source_report(source_batch: SourceBatch, specs: Sequence[TableSpec]) -> Sour
 
 
 def records_left(source_batch: SourceBatch) -> int | None:
-    """How many offsets of topics a delivery leaves for another run; None of files."""
+    """How many offsets of topics a source batch leaves for a later run. None for files."""
     partitions = [file for file in source_batch.files if isinstance(file, Partition)]
     if not partitions:
         return None
@@ -410,11 +427,10 @@ def records_left(source_batch: SourceBatch) -> int | None:
 
 
 def unclassified(source_batch: SourceBatch) -> int:
-    """How many more lines the reader counted than were classified; less than none: lines were classified that are not
-    there.
+    """How many lines the reader counted in addition to the classified ones.
 
-    Told of files of lines that are read from their beginning. Where one line can be several records, only those that
-    are too few tell something.
+    A negative number means that more lines were classified than exist. Only files of lines that are read from their
+    beginning count. If one line can contain several records, only missing ones are significant.
     """
     classified: Counter[str] = Counter()
     for row in source_batch.classes:
@@ -423,5 +439,5 @@ def unclassified(source_batch: SourceBatch) -> int:
     counted = {
         entry.file.path: source_batch.counted[entry.file.path].filled for entry in first_entries if not entry.after_line
     }
-    missing = [said - classified[path] for path, said in counted.items() if said is not None]
+    missing = [lines - classified[path] for path, lines in counted.items() if lines is not None]
     return sum(max(number, 0) for number in missing) if format_of(source_batch.source.format).fans_out else sum(missing)

@@ -1,4 +1,4 @@
-"""The records of a source, whatever they are written in, and the events in them."""
+"""Read the records of a source, of whatever file kind, and decode the events in them."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,27 +39,30 @@ from siltstone.engine.neighbours import canal_step, shareplex_step
 from siltstone.engine.spec.model import SourceSpec
 
 WRITTEN_AS = {"avro": "an Avro file", "parquet": "a Parquet file"}
-"""What files of a kind look like."""
+"""Descriptions of typed file kinds, as `looks_like` gives them."""
 SAMPLE_RECORDS = 50
 RECORDS_BEFORE = 10_000
-"""How many records before the new ones of a topic are read, where a format's meaning goes back: what a tool sends again
-after a restart, or two halves of a change, are far nearer."""
-BESIDE = (1, 8, 64)
-"""How many files on each side of a new one are looked at: the first is most often enough."""
+"""How many records before the new ones of a topic are read, for formats whose records depend on earlier ones. Messages
+that a tool resends after a restart, and the two halves of a change, are much closer together."""
+NEIGHBOUR_COUNTS = (1, 8, 64)
+"""How many files on each side of a new file are read, in growing steps: the first is mostly enough."""
 
 
 @dataclass(frozen=True)
 class Records:
-    """New records of a source: files and topics that tasks read themselves, and frames (file, line, text, perhaps
-    is_last, row_schema, problem)."""
+    """New records of a source: files and topics that tasks read themselves, and frames.
+
+    The columns of frames: file, line, text, optionally is_last, row_schema, problem.
+    """
 
     spark: SparkSession
     files: Sequence[Reading] = ()
     frames: Sequence[DataFrame] = ()
 
     def events(self, source: SourceSpec, declared: Declared, keeps_texts: bool = True) -> DataFrame:
-        """The events in them, with what only their neighbours say of them: messages sent again, halves on two lines,
-        one order. `keeps_texts`: with the texts of changes, else with their hashes (text_hash).
+        """The events in them, resolved with their neighbours: resent messages, halves on two lines, one order.
+
+        `keeps_texts`: with the texts of changes; otherwise with their hashes (text_hash).
 
         Gives: the frame of events.
         """
@@ -73,7 +76,7 @@ class Records:
         return events
 
     def frame(self) -> DataFrame:
-        """The records as they are.
+        """The records, not decoded.
 
         Gives: file, line, is_last, text, row_schema, problem.
         """
@@ -81,19 +84,21 @@ class Records:
         return all_of([*found, *self.frames])
 
     def made(self, make: Make, schema: pa.Schema) -> DataFrame:
-        """What `make` gives of them."""
+        """The output of `make` for all records."""
         found = [made_of_files(self.spark, read, make, schema) for read in self.files]
         return all_of([*found, *(made_of_frame(frame, make, schema) for frame in self.frames)])
 
 
 def from_first_line(entry: PendingFile) -> PendingFile:
-    """A file to be read from its first line. The records of a topic before the new ones can be gone."""
+    """The file, to be read from its first line. A partition stays as it is: its earlier records can be gone."""
     return entry if isinstance(entry.file, Partition) else replace(entry, after_line=0)
 
 
 def with_lines_before(entry: PendingFile) -> PendingFile:
-    """A file to be read with the lines that the meaning of the new ones can depend on: all of them, of a topic the last
-    ones before the new."""
+    """The file, to be read with the earlier lines that its new lines can depend on.
+
+    For a file these are all earlier lines, for a topic the last RECORDS_BEFORE records before the new ones.
+    """
     if not isinstance(entry.file, Partition):
         return from_first_line(entry)
     offset = max(entry.file.start, entry.after_line - RECORDS_BEFORE)
@@ -109,9 +114,9 @@ def all_of(frames: Sequence[DataFrame]) -> DataFrame:
 
 
 def source_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms: int | None) -> list[InputFile]:
-    """The files of a source: those its path names, the data files of its table, or the partitions of its topics.
+    """The files of a source: those of its path, the data files of its table, or the partitions of its topics.
 
-    One that cannot grow line by line, and has nothing in it yet, is passed over: it is still to be written.
+    An empty file that cannot grow line by line is skipped: it is not written yet.
 
     Raises: SourceError: there are none.
     """
@@ -124,13 +129,14 @@ def source_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms
     return [file for file in known if file.size or file.can_grow()]
 
 
-def read_beside(
+def read_with_neighbours(
     spark: SparkSession, source: SourceSpec, files: Sequence[InputFile], read: Sequence[PendingFile], catalog: str
 ) -> tuple[Records, list[CountedFile]]:
-    """The records of some of the source's `files`. Where the format's meaning goes on over files, they know whether a
-    file follows one that is not read.
+    """The records of some of the source's `files`.
 
-    Gives, Raises: as `read_records`.
+    If records of the format depend on other files, the reader knows which files follow a file that is not read.
+
+    Gives, Raises: as in `read_records`.
     """
     if not format_of(source.format).resends or source.kafka is not None:
         return read_records(spark, source, read, catalog)
@@ -147,7 +153,7 @@ def read_records(
     catalog: str,
     after_gap: Collection[str] = (),
 ) -> tuple[Records, list[CountedFile]]:
-    """The new records of the files, and how many records each file has.
+    """The new records of the files, and the number of records in each file.
 
     Raises: SourceError: a file cannot be read to its end.
     """
@@ -191,8 +197,9 @@ def read_files(
 
 
 def refuse_replaced(source: SourceSpec, read: Iterable[PendingFile]) -> None:
-    """See that the files which were read still begin with what was listed: else lines of other files would be taken in
-    their names. One that is gone by now was read to its end.
+    """Check that the files were not replaced since they were listed: lines of other files would get their coordinates.
+
+    A file that is gone by now was read to its end.
 
     Raises: SourceError.
     """
@@ -205,7 +212,7 @@ def refuse_replaced(source: SourceSpec, read: Iterable[PendingFile]) -> None:
 
 
 def read_topics(pending: Sequence[PendingFile], source: SourceSpec) -> tuple[TopicsToRead, list[CountedFile]]:
-    """The new records of partitions. How many records their offsets are shows only when they are read."""
+    """The new records of partitions. The number of records is known only after reading: offsets can have holes."""
     assert source.kafka is not None  # its partitions are files then
     pieces = [piece for entry in pending if isinstance(entry.file, Partition) for piece in topic_pieces(entry.file)]
     around = around_of(format_of(source.format))
@@ -236,7 +243,7 @@ def read_lines(
     after_gap: Collection[str] = (),
     layouts: Mapping[str, CsvLayout] = MappingProxyType({}),
 ) -> tuple[LinesToRead, list[CountedFile]]:
-    """The new lines of text files; blank lines are passed over but counted. `layouts`: of the CSV files, by path.
+    """The new lines of text files. Blank lines are skipped but counted. `layouts`: of the CSV files, by path.
 
     Raises: SourceError: a file cannot be read to its end.
     """
@@ -248,7 +255,7 @@ def read_lines(
 
 
 def with_likeness(error: SourceError, source: SourceSpec, files: Sequence[InputFile]) -> SourceError:
-    """The error of a file that is not what it should be, with what it looks like, where that is known."""
+    """The error of a file with unexpected content, extended by the format that it looks like, if that is known."""
     file = next((file for file in files if source.table is None and f" {file.path}:" in error.message), None)
     if file is None:
         return error
@@ -261,10 +268,12 @@ def with_likeness(error: SourceError, source: SourceSpec, files: Sequence[InputF
 def context_of(
     spark: SparkSession, source: SourceSpec, files: Sequence[InputFile], new: Sequence[PendingFile]
 ) -> list[PendingFile]:
-    """The files next to new ones of which the meaning of either can depend on the other's: as many on each side as
-    their format needs, up to BESIDE."""
+    """The neighbour files of new files, if the records of either can depend on the other's.
+
+    As many on each side as the format needs, up to the last of NEIGHBOUR_COUNTS.
+    """
     if not format_of(source.format).resends or source.kafka is not None:
-        return []  # what depends on each other is in one partition
+        return []  # records that depend on each other are in one partition
 
     @cache
     def lanes() -> Collection[canal_step.Lane]:
@@ -272,8 +281,8 @@ def context_of(
 
     found: dict[str, InputFile] = {}
     for stretch, is_after, is_before in between_new(files, new):
-        for is_beside, nearest_first in ((is_after, stretch), (is_before, stretch[::-1])):
-            near = nearest(spark, lanes, nearest_first) if is_beside else []
+        for is_adjacent, nearest_first in ((is_after, stretch), (is_before, stretch[::-1])):
+            near = nearest(spark, lanes, nearest_first) if is_adjacent else []
             found |= {file.path: file for file in near}
     return [PendingFile(found[path], "", 0, False) for path in sorted(found)]
 
@@ -281,21 +290,21 @@ def context_of(
 def nearest(
     spark: SparkSession, new_lanes: Callable[[], Collection[canal_step.Lane]], files: Sequence[InputFile]
 ) -> Sequence[InputFile]:
-    """As many of the first files as are enough. `files`: on one side of a new one, the nearest first."""
-    for most in BESIDE:
-        if most >= len(files) or canal_step.are_enough(sent(spark, files[:most]), new_lanes):
+    """The first of the files, as many as are needed. `files`: on one side of a new file, the nearest first."""
+    for most in NEIGHBOUR_COUNTS:
+        if most >= len(files) or canal_step.has_enough_batches(sent(spark, files[:most]), new_lanes):
             return files[:most]
-    return files[: BESIDE[-1]]
+    return files[: NEIGHBOUR_COUNTS[-1]]
 
 
 def sent(spark: SparkSession, files: Sequence[InputFile]) -> DataFrame:
-    """What is looked at of all messages of files (`canal_step.SENT`)."""
+    """The columns `canal_step.SENT` of all messages in files."""
     read, _ = read_lines(spark, [PendingFile(file, "", 0, False) for file in files])
     return made_of_files(spark, read, canal_step.sent_batches, canal_step.SENT)
 
 
 def typed_likeness(source: SourceSpec, files: Sequence[InputFile]) -> str | None:
-    """The format that the records of a source's typed files look like; None where it is the source's, or not known."""
+    """The format that the records of a source's typed files look like. None if it is the source's, or not known."""
     typed = [file for file in files if kind_of(file.path, source) in WRITTEN_AS][:1]
     if not typed:
         return None

@@ -23,7 +23,7 @@ def read_table(
     """The new rows of a table's data files.
 
     Gives: file, line (1-based), is_last, text, row_schema.
-    Rows: one a row.
+    Rows: one per row.
     Raises: SourceError: a file cannot be read to its end.
     """
     parts = table_parts(spark, source, catalog, [entry.file.path for entry in pending])
@@ -32,7 +32,7 @@ def read_table(
 
 
 def with_texts(spark: SparkSession, part: TablePart) -> DataFrame:
-    """The rows of data files of one description as JSON text.
+    """The rows of data files with the same schema and settings, as JSON text.
 
     Gives: file, row, text, row_schema.
     Rows: 1:1.

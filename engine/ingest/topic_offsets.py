@@ -1,4 +1,4 @@
-"""Topics as sources of a run: what is new in their partitions, what is gone, and who is informed of what was taken."""
+"""Topics as sources of a run: new records, lost records, and the offsets that are committed to a consumer group."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from siltstone.engine.spec.model import ProjectSpec, SourceSpec
 from siltstone.engine.table.gap_table import read_gaps, update_gaps
 
 LOST_RECORDS: Final = "lost_records"
-"""What the gaps table calls records that are gone before they were taken."""
-SNAPSHOT_AGAIN: Final = "snapshot the tables at the source, which puts latest right"
+"""The name in the gaps table for records that were gone before they were ingested."""
+SNAPSHOT_HINT: Final = "take a snapshot of the tables at the source, which corrects latest"
 
 OfConsumers = Mapping[str, Mapping[str, Taken]]
 
 
 def topic_partitions(source: SourceSpec, until_ms: int | None = None) -> list[Partition]:
-    """The partitions of a source's topics. With `until_ms`, records from the first later one on wait for another run.
+    """The partitions of a source's topics. With `until_ms`, they end before the first later record.
 
-    Raises: SourceError: a topic is not there, or the brokers do not answer. SpecError: they refuse the connection.
+    Raises: SourceError: a topic does not exist, or the brokers do not answer. SpecError: they refuse the connection.
     """
     assert source.kafka is not None  # a source of topics
     cluster = cluster_of(source.kafka, source.path)
@@ -55,11 +55,11 @@ def new_of_topics(
     taken: OfConsumers,
     run_id: str | None,
 ) -> tuple[dict[str, list[PendingFile]], tuple[str, ...]]:
-    """What is new in a source's partitions to each consumer, and what of them is known to be lost, in words.
+    """The new part of a source's partitions for each consumer, and descriptions of acknowledged lost records.
 
-    `taken`: by each consumer. `run_id`: of the run, which writes down what is lost; None: nothing is written.
+    `taken`: what each consumer has ingested. `run_id`: the run that records a new gap. None: nothing is written.
 
-    Raises: SourceError: records are gone that a consumer has not taken, and the gap is not acknowledged.
+    Raises: SourceError: records are gone that a consumer has not ingested, and the gap is not acknowledged.
     """
     assert source.kafka is not None  # a source of topics
     partitions = [file for file in files if isinstance(file, Partition)]
@@ -75,23 +75,23 @@ def new_of_topics(
 
 
 def first_record(one: Partition) -> int:
-    """Where a consumer that knows the source begins in a partition that is new: at its first record."""
+    """The start in a new partition for a consumer that has ingested the source before: its first record."""
     return one.start
 
 
 def first_starts(source: SourceSpec, partitions: Sequence[Partition]) -> Starts:
-    """Where a consumer begins that has taken nothing."""
+    """The starts for a consumer that has ingested nothing yet."""
     assert source.kafka is not None  # a source of topics
     return starts_of(source.kafka, cluster_of(source.kafka, source.path), partitions)
 
 
-# --- what is lost ---------------------------------------------------------------------------------------------------
+# --- lost records ---------------------------------------------------------------------------------------------------
 
 
 def refuse_lost(
     spark: SparkSession, project: ProjectSpec, source: SourceSpec, lost: Sequence[Lost], run_id: str | None
 ) -> tuple[str, ...]:
-    """Stop a source of which records are gone, until the gap is acknowledged. Gives: what is lost, in words.
+    """Stop a source with lost records until the gap is acknowledged. Gives: descriptions of the lost records.
 
     Raises: SourceError.
     """
@@ -104,19 +104,19 @@ def refuse_lost(
     if run_id is not None:
         update_gaps(spark, project, source.path, lambda before: with_gap(before, gap))
     first = "" if run_id is not None else "`siltstone catch-up` records the gap; then "
-    hint = f"{first}`siltstone gaps ack {gap.gap_id} --reason ...` takes what is there; {SNAPSHOT_AGAIN}"
-    raise lost_error(source.path, unknown, f"{hint}{reorder(unknown)}")
+    acknowledge = f"{first}`siltstone gaps ack {gap.gap_id} --reason ...` continues with the remaining records"
+    raise lost_error(source.path, unknown, f"{acknowledge}; {SNAPSHOT_HINT}{reorder(unknown)}")
 
 
 def reorder(lost: Iterable[Lost]) -> str:
-    """What else another topic needs, where the order of delivery orders changes."""
+    """The part of the hint for a recreated topic, where the delivery order gives changes their positions."""
     if all(one.why == "retention" for one in lost):
         return ""
-    return "; where the place of delivery orders the changes, add a rule under source.epoch first"
+    return "; if coordinates order the changes, add a rule under source.epoch first"
 
 
 def gap_of_lost(source: SourceSpec, lost: Sequence[Lost], run_id: str) -> Gap:
-    """The gap of what is lost. Its key lists where consumers stopped."""
+    """The gap of the lost records. Its key lists the places where consumers stopped."""
     places, now = sorted({one.place for one in lost}), datetime.now(UTC)
     return Gap(
         gap_id=gap_id(source.path, LOST_RECORDS, *places),
@@ -133,12 +133,12 @@ def gap_of_lost(source: SourceSpec, lost: Sequence[Lost], run_id: str) -> Gap:
         opened_at=now,
         last_seen_run=run_id,
         last_seen_at=now,
-        hint=f"Acknowledge the gap to go on with what is there, and {SNAPSHOT_AGAIN}.",
+        hint=f"Acknowledge the gap to continue with the remaining records, and {SNAPSHOT_HINT}.",
     )
 
 
 def with_gap(before: Sequence[Gap], gap: Gap) -> list[Gap]:
-    """The gaps of a source with this one, which has all that is open of its kind in it."""
+    """The gaps of a source with this one, which replaces the open gaps of the same check."""
     there = next((each for each in before if each.gap_id == gap.gap_id), None)
     kept = [each for each in before if each.status != OPEN or each.check != LOST_RECORDS]
     if there is None or there.status != OPEN:
@@ -146,13 +146,13 @@ def with_gap(before: Sequence[Gap], gap: Gap) -> list[Gap]:
     return [*kept, replace(gap, opened_run=there.opened_run, opened_at=there.opened_at)]
 
 
-# --- who is informed ------------------------------------------------------------------------------------------------
+# --- consumer group -------------------------------------------------------------------------------------------------
 
 
-def inform_group(source: SourceSpec, consumers: Iterable[Mapping[str, Taken]]) -> None:
-    """Commit to the source's consumer group up to where all consumers have taken each partition.
+def commit_group_offsets(source: SourceSpec, consumers: Iterable[Mapping[str, Taken]]) -> None:
+    """Commit to the source's consumer group the offsets that all consumers have ingested.
 
-    Raises: SourceError: the brokers do not take it.
+    Raises: SourceError: the brokers reject the commit.
     """
     assert source.kafka is not None  # a source of topics
     taken = list(consumers)

@@ -1,11 +1,11 @@
-"""What is in files of events: formats, tables, keys and types, as the decoders find them; and specs written from that.
+"""Finds formats, tables, keys and types in files and topics of events, and writes specs for them.
 
-files -> records               file_sample, typed_records
-records -> a format            recognition: the decoder that takes most of them
-events of a format -> tables   tables, event_tables, row_tables, column_samples, meanings
-topics -> files                topics: their first and last records
-other files -> what they are   unread_files, envelopes, other_tools
-tables -> specs                spec_text, paths, targets
+files -> records               file_sample, typed_files, stored_paths
+records -> a format            recognition: the decoder that accepts most of the records
+events of a format -> tables   table_search, event_tables, row_tables, column_samples, guessed_types
+topics -> files                topic_samples: the first and last records
+other files -> a description   unread_files, envelopes, other_tools
+tables -> specs                spec_text, path_patterns, targets
 """
 
 from siltstone.engine.init.found_table import FoundTable

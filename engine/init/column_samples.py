@@ -1,4 +1,4 @@
-"""Columns of a table from what its changes carry: types, and what values look like."""
+"""The columns of a table, by its changes: their types, and the form of their values."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from siltstone.engine.schema.evolve import promotes, widest
 DECIMAL_DIGITS: Final = 38
 LONGS: Final = range(-(2**63), 2**63)
 UNSIGNED: Final = range(2**63, 2**64)
-DIGITS_OF_LONGS: Final = (19, 20)  # of the numbers that only an unsigned one holds
+DIGITS_OF_LONGS: Final = (19, 20)  # of the numbers that only fit an unsigned bigint
 YEARS: Final = (946_684_800, 4_102_444_800)  # 2000 to 2100, in seconds since 1970
 UNITS: Final = {3: "milliseconds", 6: "microseconds", 9: "nanoseconds"}
 LONGEST_COUNT: Final = 19  # digits of nanoseconds since 1970
 _SPANS: Final = tuple((places, YEARS[0] * 10**places, YEARS[1] * 10**places) for places in (0, *UNITS))
 _UNIT_NAMES: Final = {0: "seconds", **UNITS}
 ROUTER_COLUMN: Final = "__dbz__physicalTableIdentifier"
-"""What Debezium's ByLogicalTableRouter adds to keys; no row has it."""
+"""The column that Debezium's ByLogicalTableRouter adds to keys; no row has it."""
 _INSTANT: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:[\d.]+(Z|[+-]\d{2}(:?\d{2})?)?")
 _NANOS: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}\.\d{6}0*[1-9]")
 _TIMES: Final = frozenset({"instant", "local", "date"})
@@ -38,7 +38,7 @@ _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 @dataclass
 class Values:
-    """What the values of one column are like, over all records."""
+    """Facts about the values of one column, over all records."""
 
     kinds: set[str] = field(default_factory=set)
     present: int = 0
@@ -48,8 +48,8 @@ class Values:
     digits: set[int] = field(default_factory=set)
     shapes: set[str] = field(default_factory=set)
     units: set[str | None] = field(default_factory=set)
-    unsigned: bool = False  # a text of a number that only a bigint without a sign holds
-    nanos: bool = False  # a text of a time with digits after its microseconds
+    unsigned: bool = False  # a text is a number that only fits an unsigned bigint
+    nanos: bool = False  # a text is a time with more digits than microseconds
     evidence: Evidence = field(default_factory=Evidence)
 
     def add(self, value: Any, inserted: bool) -> None:
@@ -76,7 +76,7 @@ class Values:
         self.units.add(None if places is None else _UNIT_NAMES[places])
 
     def merge(self, other: Values) -> None:
-        """Add the values that another one has seen."""
+        """Add the values of another object."""
         self.unsigned, self.nanos = self.unsigned or other.unsigned, self.nanos or other.nanos
         self.repeats = self.repeats or other.repeats or bool(self.inserted & other.inserted)
         self.present, self.nulls = self.present + other.present, self.nulls + other.nulls
@@ -88,11 +88,11 @@ class Values:
         self.evidence.merge(other.evidence)
 
     def unit(self) -> str | None:
-        """What the values may count since 1970, be they numbers or texts of them."""
+        """The unit that the values can count since 1970, as numbers or as texts of numbers."""
         return next(iter(self.units)) if len(self.units) == 1 else None
 
     def may_be_time(self) -> bool:
-        """Whether the values are times, or numbers that may count one."""
+        """Whether the values are times, or numbers that can count a time."""
         return self.unit() is not None or (bool(self.shapes) and self.shapes <= _TIMES)
 
     def type(self) -> T.DataType:
@@ -100,7 +100,7 @@ class Values:
         return type_of_kinds(self.kinds)[0]
 
     def is_null(self) -> bool:
-        """Whether there are only nulls."""
+        """Whether all values are null."""
         return self.kinds <= {VOID}
 
     def is_written_otherwise(self) -> bool:
@@ -108,7 +108,7 @@ class Values:
         return bool(self.shapes) and "text" not in self.shapes and isinstance(self.type(), T.StringType)
 
     def may_be(self) -> str | None:
-        """What the values may mean beyond their type."""
+        """A question about the meaning of the values, with a type; None if there is none."""
         if len(self.digits) == 1 and (places := next(iter(self.digits))) in UNITS:
             return f"{UNITS[places]} since 1970? then timestamp({places}), or timestamp_ntz({places})"
         if self.shapes and self.shapes <= _TIMES:
@@ -121,7 +121,7 @@ class Values:
         return "numbers? then " + next(kind for shape, kind in by_shape.items() if shape in self.shapes)
 
     def is_unique(self) -> bool:
-        """Whether no value is null, and no two new rows have the same."""
+        """Whether no value is null, and no two new rows have the same value."""
         return not self.nulls and bool(self.inserted) and not self.repeats
 
     def can_order(self) -> bool:
@@ -138,7 +138,7 @@ def _is_unsigned(text: str) -> bool:
 
 
 def _shape(text: str) -> str:
-    """What a text looks like. Of whole numbers a bigint holds no `wide` ones, and a decimal no `endless` ones."""
+    """The form of a text. Whole numbers that exceed a bigint are `wide`, those that exceed a decimal are `endless`."""
     if match := _INSTANT.fullmatch(text):
         return "instant" if match[1] else "local"
     if _DATE.fullmatch(text):
@@ -150,7 +150,7 @@ def _shape(text: str) -> str:
 
 
 def _places(number: int) -> int | None:
-    """How many digits of a second a number may count since 1970; None where it is of a time far from ours."""
+    """The digits of a second, if a number can count a time since 1970; None if that time is not in 2000 to 2100."""
     for places, first, end in _SPANS:
         if first <= number < end:
             return places
@@ -158,7 +158,7 @@ def _places(number: int) -> int | None:
 
 
 class Columns:
-    """The columns of one table: what changes carry about them (`found`), and what values look like."""
+    """The columns of one table: the facts that changes carry (`found`), and the form of values."""
 
     def __init__(self) -> None:
         self.values: dict[str, Values] = {}
@@ -183,7 +183,7 @@ class Columns:
             self.values.setdefault(name, Values()).add(value, is_new)
 
     def _add_schema(self, schema: str | None) -> None:
-        """Keep each type that a schema gives a column; of schemas that values complete, one by one."""
+        """Keep each type that a schema gives a column, also if values complete the schema."""
         if schema is None or schema in self._schemas:
             return
         self._schemas.add(schema)
@@ -205,7 +205,7 @@ class Columns:
 
     @property
     def found(self) -> Seen:
-        """What the changes carry."""
+        """The facts about columns that the changes carry."""
         if self._found is None:
             self._found = self._summary.seen()
         return self._found
@@ -216,7 +216,7 @@ class Columns:
         return bool(self.found.schemas) and not self.found.inferred
 
     def keys(self) -> list[tuple[str, ...]]:
-        """Every key that changes have. A key in another order, or another spelling, is the same."""
+        """Every key of the changes. Keys are equal if they differ only in order or in upper and lower case."""
         fields = self.found.fields
         found: dict[frozenset[str], tuple[str, ...]] = {}
         for key in self.found.keys:
@@ -225,19 +225,19 @@ class Columns:
         return list(found.values())
 
     def names(self) -> list[str]:
-        """The columns: those of rows, then keys that are no fields of rows. A key's spelling is the column's."""
+        """The columns: those of rows, then keys that rows lack. The spelling of a key wins."""
         keys = [name for key in self.keys() for name in key]
         spelled = {name.casefold(): name for name in reversed(keys)}
         fields = distinct(self.found.fields)
         return distinct([*(spelled.get(name.casefold(), name) for name in fields), *keys])
 
     def second_spellings(self) -> list[str]:
-        """Fields that differ from a column in upper and lower case only, and one change has both: they are rescued."""
+        """Fields that differ from a column only in upper and lower case, if one change has both: they are rescued."""
         columns, variants = set(self.names()), self.found.variants
         return [name for name in self.found.fields if name not in columns and name.casefold() in variants]
 
     def types(self) -> dict[str, T.DataType | None]:
-        """The type of every column; None where two schemas cannot agree."""
+        """The type of every column; None if the types of two schemas have no common type."""
         return {name: self._type(name) for name in self.names()}
 
     def _type(self, name: str) -> T.DataType | None:
@@ -248,10 +248,13 @@ class Columns:
         inferred = self.found.of_column(name, self.found.inferred)
         return inferred[0] if inferred is not None and not typed else T.StringType()
 
-    def unsettled(self, keys: Collection[str]) -> dict[str, str]:
-        """The columns for which a run that sees some of the changes may store a type that cannot become that of all, or
-        whose type does not hold all values (of `keys`: not all their digits), with one that does. Where values give the
-        digits of a type, it has room for more."""
+    def unstable(self, keys: Collection[str]) -> dict[str, str]:
+        """The columns whose types the spec must declare, with a type that holds all values.
+
+        Either a run that sees some of the changes can store a type that cannot become the type of all changes. Or the
+        type of the events does not hold all values (for `keys`: not all of their digits). If the digits of a type come
+        from the values, the declared type has room for more digits.
+        """
         wide = self.types()
         differ = [name for name, kinds in self._kinds.items() if not all(_becomes(k, wide.get(name)) for k in kinds)]
         unsigned = [name for name, seen in self.values.items() if seen.unsigned and wide.get(name) == T.LongType()]
@@ -261,12 +264,12 @@ class Columns:
         return declared | dict.fromkeys(unsigned, "bigint unsigned") | dict.fromkeys(nanos, "string")
 
     def declarable(self) -> dict[str, str]:
-        """The columns that a spec can declare, with their types as it writes them: text where schemas differ."""
+        """The columns that a spec can declare, with their types in its notation: text if schemas differ."""
         named = {name: kind for name, kind in self.types().items() if name.casefold() not in TAKEN_NAMES}
         return {name: declared_type(kind) for name, kind in named.items()}
 
     def guesses(self) -> dict[str, Guess]:
-        """What the values of columns seem to mean, of which no event declares a type, where connectors wrote them."""
+        """The probable meaning of the values of columns without a declared type, if a connector wrote the values."""
         keys = {name for key in self.keys() for name in key}
         guesses = {
             name: values.evidence.guess(name, name in keys)
@@ -276,7 +279,7 @@ class Columns:
         return {name: guess for name, guess in guesses.items() if guess is not None}
 
     def key_candidates(self) -> list[str]:
-        """Columns that are never null, and of which no two new rows have the same value."""
+        """Columns that are never null and have different values in all new rows."""
         whole = max((values.present for values in self.values.values()), default=0)
         binary = {name for name, kind in self.types().items() if isinstance(kind, T.BinaryType)}
         named = [
@@ -287,14 +290,14 @@ class Columns:
         return sorted(named, key=lambda name: (not re.search(r"(?i)(^|_)(id|key|no|number|code)$", name), name != "id"))
 
     def order_candidates(self) -> list[str]:
-        """Columns whose values may order changes: times and numbers whose names say so first."""
+        """Columns whose values, numbers or times, can order changes, and whose names suggest it; best names first."""
         named = [name for name, values in self.values.items() if values.can_order()]
         word = re.compile(r"(?i)updat|modif|chang|seq|version|time|_at$|_ts$|^ts$|lsn|scn|offset|commit")
         return sorted((name for name in named if word.search(name)), key=lambda name: not word.match(name))
 
 
 def declared_type(kind: T.DataType | None, is_roomy: bool = False) -> str:
-    """A type as a spec writes it: text where there is none; `is_roomy`: a decimal with all the digits there can be."""
+    """A type in the notation of specs; text if there is none. `is_roomy`: a decimal gets the maximum of digits."""
     if is_roomy and isinstance(kind, T.DecimalType):
         kind = T.DecimalType(DECIMAL_DIGITS, kind.scale)
     return kind.simpleString() if kind else "string"

@@ -1,11 +1,13 @@
-"""Files that AWS DMS writes to S3, known by their names: `LOAD00000001.csv` of a full load, `20240101-123456789.csv` of
-changes, in the folder of their table or below it in folders of dates.
+"""Files that AWS DMS writes to S3, recognized by their names.
+
+A full load has names such as `LOAD00000001.csv`, changes have names such as `20240101-123456789.csv`. The files are in
+the folder of their table, or below it in folders of dates.
 
     https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Target.S3.html
 
-Changes begin with a column `Op` (I, U, D); a full load has it where `IncludeOpForFullLoad` is set. CSV files have no
-header unless `AddColumnName` is set. A column with the time of the commit, of any name, follows `Op` where
-`TimestampColumnName` is set.
+Changes begin with a column `Op` (I, U, D). A full load has it if `IncludeOpForFullLoad` is set. CSV files have no
+header unless `AddColumnName` is set. If `TimestampColumnName` is set, a column with the time of the commit follows
+`Op`, under any name.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _VALUE: Final = re.compile(r"[-+]?\d[\d.,:TZ -]*")
 
 
 def is_load(file: Path) -> bool:
-    """Whether a file has the name of a full load's."""
+    """Whether a file has the name of a full load."""
     return _LOAD.match(file.name) is not None
 
 
@@ -39,7 +41,7 @@ def is_of_dms(file: Path) -> bool:
 
 
 def table_folder(file: Path) -> Path:
-    """The folder of the file's table."""
+    """The folder of the table of a file."""
     folder = file.parent
     while is_of_dms(file) and _DATE.fullmatch(folder.name):
         folder = folder.parent
@@ -47,7 +49,7 @@ def table_folder(file: Path) -> Path:
 
 
 def names_of_values(file: Path, first: Sequence[str]) -> tuple[str, ...]:
-    """Names for the columns of a file without a header, of which there is the first row; none where it has a header."""
+    """Names for the columns of a file without a header, by its first row; empty if it has a header."""
     has_op = not is_load(file) or first[0] in OPS
     if not is_of_dms(file) or (first[0] not in OPS and not any(map(_VALUE.fullmatch, first))):
         return ()
@@ -56,7 +58,7 @@ def names_of_values(file: Path, first: Sequence[str]) -> tuple[str, ...]:
 
 
 def is_new(file: Path, row: bytes) -> bool:
-    """Whether a row in a file that DMS wrote is new in its table."""
+    """Whether a row of a file by DMS is a new row of its table."""
     try:
         return is_of_dms(file) and (is_load(file) or parse_object(row).get(OP) == "I")
     except PARSE_ERRORS:
@@ -64,6 +66,6 @@ def is_new(file: Path, row: bytes) -> bool:
 
 
 def commit_column(columns: Sequence[str]) -> str | None:
-    """The column with the time of the commit: the first one after `Op`, if its name suggests that."""
+    """The column with the time of the commit: the first one after `Op`, if its name suggests a time."""
     after = next((name for name in columns if name != OP), None)
     return after if after is not None and _OF_DMS.search(after) else None

@@ -1,4 +1,4 @@
-"""Events inside of something: which field holds them, and how `jq` takes them out.
+"""Events inside of other records: the field that holds them, and the `jq` command that extracts them.
 
 {"event": {"op": "c", ...}}                       jq -c '.event'
 {"value": "{\\"op\\": \\"c\\", ...}"}                 jq -c '.value|fromjson'
@@ -25,13 +25,13 @@ LOOKED_AT: Final = 100
 MOST_STEPS: Final = 3
 MOST_PATHS: Final = 20
 _OF_RECORDS: Final = ("value", "payload")
-"""Where a decoder of topics reads an event, if it is no text."""
+"""The fields in which a decoder of topics reads an event, unless it is text."""
 _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Envelope:
-    """Where the events of a format are, or JSON of none. `place` and `command` as jq writes them."""
+    """The place of events of a format, or of JSON without a known format. `place`, `command`: in jq's notation."""
 
     format: Format | None
     place: str
@@ -39,13 +39,13 @@ class Envelope:
 
     @property
     def shown(self) -> str:
-        """What is in the file."""
+        """A description of the content of the file."""
         return f"{'JSON' if self.format is None else f'{self.format.name} events'} inside of {self.place}"
 
 
 @dataclass(frozen=True)
 class _Found:
-    """A value inside of records: the names that lead to it, whether it is in an array, how it is written."""
+    """A value inside of records: its path, with arrays in it, and how the value is written."""
 
     path: str
     way: str
@@ -57,7 +57,7 @@ class _Found:
 
 
 def envelope_of(sample: Sample) -> Envelope | None:
-    """What the records of a file hold: events of a known format, or, as those of a topic, any JSON; else None."""
+    """The place of events of a known format in the records of a file; for records of a topic, the place of any JSON."""
     records = [value for message in sample.rows()[:LOOKED_AT] if isinstance(value := _parsed(message.text), dict)]
     inside: dict[tuple[str, str], list[Any]] = {}
     for record in records:
@@ -83,7 +83,7 @@ def _format_of(values: Sequence[Any]) -> Format | None:
 
 
 def _inside(value: Any, path: str, steps: int) -> Iterator[_Found]:
-    """The objects in a value, the nearest first, whatever they are written as."""
+    """The objects in a value in any notation, the nearest first."""
     if not isinstance(value, dict) or not steps:
         return
     nested = []
@@ -111,7 +111,7 @@ def _of_text(text: str, place: str) -> Iterator[_Found]:
 
 
 def _of_base64(text: str) -> Any:
-    if not text.startswith("e"):  # as an opening brace does
+    if not text.startswith("e"):  # base64 of an opening brace begins with e
         return None
     try:
         return _parsed(a2b_base64(text, strict_mode=True))

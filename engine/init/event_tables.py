@@ -23,7 +23,7 @@ _BATCH: Final = 4_000
 
 @dataclass(frozen=True)
 class Decoded:
-    """What became of the records of a file. `reasons`: why some are rejected."""
+    """The result of decoding a file. `reasons`: the reasons of rejects."""
 
     has_changes: bool
     reasons: Counter[str]
@@ -53,7 +53,7 @@ class EventTables:
         return self._decode(sample)
 
     def finished(self) -> list[FoundTable]:
-        """The tables of all files. Files are decoded once more where all together show how they must be decoded."""
+        """The tables of all files. They are decoded a second time if only all of them together show how."""
         databases = self._databases()
         if self._is_by_scn or len(databases) > 1:
             declared = dict.fromkeys(self._long_names()) if len(databases) > 1 else self._names
@@ -61,7 +61,7 @@ class EventTables:
             for file in self._files:
                 self._decode(read_sample(file))
         unnamed = self._tables.get(UNNAMED)
-        if unnamed is not None and len(self._tables) == 2:  # a spec of the other one takes them for its own
+        if unnamed is not None and len(self._tables) == 2:  # the spec of the other table also gets these changes
             del self._tables[UNNAMED]
             next(iter(self._tables.values())).merge(unnamed)
         for table in self._tables.values():

@@ -1,4 +1,4 @@
-"""The first records of a file, whatever it is written in: as messages for the decoders."""
+"""The first records of a file of any type, as messages for the decoders."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOOKED_AT: Final = 200
 DELIMITERS: Final = (b",", b";", b"\t", b"|")
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _DAMAGED: Final = (*DAMAGED_STREAM, LookupError, TypeError, ArithmeticError, MemoryError, RecursionError)
-"""What reading a damaged file can end in."""
+"""The errors that a damaged file can cause."""
 _OPENING: Final = (b"{", b"[")
 
 
@@ -38,8 +38,8 @@ _OPENING: Final = (b"{", b"[")
 class Sample:
     """The first records of a file.
 
-    `lines`: of a text file; of a CSV file its rows, as JSON. `typed`: of an Avro or a Parquet file. `is_whole`: there
-    are no other records. `delimiter`: of a CSV file; `header`: names for its columns, where the file has none.
+    `lines`: the lines of a text file; for CSV, the rows as JSON. `typed`: the records of an Avro or Parquet file.
+    `is_whole`: there are no more records. CSV: `delimiter`; `header`: names for the columns, if the file has no header.
     """
 
     path: Path
@@ -52,7 +52,7 @@ class Sample:
 
     @property
     def has_records(self) -> bool:
-        """Whether there is a record in the file."""
+        """Whether the file has records."""
         return bool(self.lines) or (self.typed is not None and self.typed.number > 0)
 
     def rows(self) -> tuple[Message, ...]:
@@ -60,13 +60,13 @@ class Sample:
         return self.lines if self.typed is None else self.typed.rows
 
     def topic_messages(self) -> tuple[Message, ...]:
-        """The records as messages of bytes, in base64."""
+        """The records as messages of bytes in base64."""
         if self.container == "csv":
             return ()
         return self.lines if self.typed is None else self.typed.topic_messages
 
     def events(self) -> tuple[Message, ...]:
-        """The records as events of a format that is written in such files."""
+        """The records as events of a format that uses such files."""
         if self.container == "csv":
             return ()
         return self.lines if self.typed is None else self.typed.events
@@ -105,13 +105,13 @@ def _typed(path: Path, container: Literal["avro", "parquet"]) -> Sample:
 
 
 def _other_form(path: Path, magic: bytes) -> str | None:
-    """The compression whose frame format a file has not, though its name says so, where it may have another form."""
+    """The compression in a file's name whose frame format the file lacks; only compressions with several forms."""
     named = (each for each in COMPRESSIONS if each.has_other_forms and path.name.endswith(each.endings))
     return next((each.name for each in named if not magic.startswith(each.begins)), None)
 
 
 def _check_name(path: Path, magic: bytes) -> None:
-    """Check that a file has the name of its compression, by which a run reads it, and that its text is UTF-8.
+    """Check that the name of a file fits its compression, because a run decides by the name, and that it is UTF-8.
 
     Raises: SourceError.
     """
@@ -119,7 +119,8 @@ def _check_name(path: Path, magic: bytes) -> None:
         is_packed_so, is_named_so = magic.startswith(each.begins), path.name.endswith(each.endings)
         if is_packed_so and not each.endings:
             raise SourceError(
-                f"Cannot read {path}: it is packed by {each.name}, which siltstone does not unpack.", "unpack it"
+                f"Cannot read {path}: it is compressed by {each.name}, which siltstone does not decompress.",
+                "decompress it",
             )
         if is_packed_so and not is_named_so:
             named = " or ".join(each.endings)
@@ -127,7 +128,7 @@ def _check_name(path: Path, magic: bytes) -> None:
             raise SourceError(f"Cannot read {path}: {message}.", f"rename it to {path.name}{each.endings[0]}")
         if is_named_so and not is_packed_so and magic and not each.has_other_forms:
             message = f"its name ends in {path.suffix}, but it is not compressed by {each.name}"
-            raise SourceError(f"Cannot read {path}: {message}.", "rename it to what it is")
+            raise SourceError(f"Cannot read {path}: {message}.", f"rename it without {path.suffix}")
     if magic.startswith(_UTF16):
         raise SourceError(f"Cannot read {path}: it is text in UTF-16.", "write it in UTF-8: iconv -f UTF-16 -t UTF-8")
 
@@ -154,7 +155,7 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _of_text(path: Path, records: Iterator[Message]) -> Sample:
-    """Lines of JSON, or CSV, or some other text."""
+    """A sample of lines of JSON, of CSV, or of other text."""
     lines, is_whole = _first(records)
     if not lines:
         return Sample(path, "empty")
@@ -171,7 +172,7 @@ def _of_text(path: Path, records: Iterator[Message]) -> Sample:
 
 
 def _first(records: Iterator[Message]) -> tuple[tuple[Message, ...], bool]:
-    """The first records, and whether they are all."""
+    """The first records, and whether there are no more."""
     taken: list[Message] = []
     size = 0
     for record in records:
@@ -183,7 +184,7 @@ def _first(records: Iterator[Message]) -> tuple[tuple[Message, ...], bool]:
 
 
 def _are_json(lines: Sequence[Message]) -> bool:
-    """Whether at least half of the lines are JSON, and one is more than a plain value."""
+    """Whether at least half of the lines are JSON, and at least one is an object or an array."""
     broken = 0
     has_parts = False
     for number, line in enumerate(lines, 1):
@@ -205,10 +206,9 @@ def _is_json(text: bytes) -> bool:
 
 
 def csv_layout_of(lines: Sequence[bytes], path: Path | None = None) -> CsvLayout | None:
-    """How a CSV file is written: each record has as many values as the first one. None of other text. A file has a
-    header, unless it is one of AWS DMS without.
+    """The layout of a CSV file, in which each record has as many values as the first one; None for other text.
 
-    `lines`: the first ones that are not blank.
+    A file has a header, unless it is a file of AWS DMS without one. `lines`: the first lines that are not blank.
     """
     text = b"".join(b"%b\n" % line for line in lines[:LOOKED_AT])
     for delimiter in DELIMITERS:

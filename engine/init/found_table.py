@@ -1,4 +1,4 @@
-"""One table as the changes in files show it."""
+"""One table, as found in the changes of files."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from siltstone.engine.init.column_samples import Columns
 
 @dataclass
 class FoundTable:
-    """One table as the changes show it. `name` is None where they do not name it.
+    """One table, as found in its changes. `name` is None if they do not name it.
 
-    `controls`: files of its format with nothing but control events; `blank`: those of any with nothing in them.
-    `headers`: names for the columns of CSV files without a header: those of a full load by AWS DMS (True), and others.
-    `by_scn`: commit SCNs cannot order its source. `tool`: whose rows these are, if such are not read.
+    `controls`: files of its format that have only control events. `blank`: files of any format without content.
+    `headers`: names for the columns of CSV files without a header: for full loads of AWS DMS (True) and for others.
+    `by_scn`: commit SCNs cannot order its source. `tool`: the tool that wrote the rows, if it has no decoder.
     """
 
     name: str | None
@@ -36,7 +36,7 @@ class FoundTable:
 
     @property
     def keys(self) -> set[tuple[str, ...]]:
-        """Every key that occurs."""
+        """Every key in the changes."""
         return set(self.columns.keys())
 
     def add(self, change: Event, keyless: bool | None = False) -> None:
@@ -57,6 +57,6 @@ class FoundTable:
 
 
 def _as_both_show(one: bool | None, other: bool | None) -> bool | None:
-    """Whether a table is without a key: where all changes that show something show that."""
+    """Whether a table has no key: all changes that show something show that. None if none shows anything."""
     shown = [each for each in (one, other) if each is not None]
     return all(shown) if shown else None

@@ -1,6 +1,6 @@
-"""What values without a type may mean: times that a connector counts or writes, numbers and bytes in base64.
+"""Guesses the meaning of values without a type: times as numbers or text, numbers and bytes in base64.
 
-    what                                    Debezium's type     the spec's type
+    value                                   Debezium's type     the spec's type
     days since 1970                         Date                date
     milli-, micro-, nanoseconds since 1970  Timestamp, Micro-   timestamp_ntz(3), (6), (9)
                                             and NanoTimestamp
@@ -11,9 +11,9 @@
 
     https://debezium.io/documentation/reference/stable/connectors/postgresql.html#postgresql-data-types
 
-A guess is sure where the name of the column says the same as its values; otherwise it is a question. A count that is no
-time of the calendar is kept in _rescued, and rejects nothing. The guess for a key is never sure, because a key that
-cannot be stored rejects its change.
+A guess is sure if the name of the column confirms its values. Otherwise it is a question. A number that is not a time
+of the calendar is kept in `_rescued` and does not reject its change. The guess for a key is never sure, because a key
+that cannot be stored rejects its change.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ A_DAY: Final = 86_400
 A_YEAR: Final = 31_556_952
 FIRST_CLEAR, LAST_CLEAR = -2_208_988_800, 4_102_444_800  # 1900 to 2100, in seconds since 1970
 FIRST_UNNAMED: Final = 315_532_800
-"""1980: earlier times are clear only where a column's name says that it has times."""
+"""1980: earlier times are clear only if the name of the column suggests times."""
 SMALL: Final = 10 * A_YEAR
-"""Seconds around 1970 in which a count of days is no clear one: ages, years and quantities are there, too."""
+"""Seconds around 1970 in which a number of days is not clear: it can be an age, a year or a quantity."""
 BEYOND_CLOCKS: Final = 3 * A_YEAR
-"""Seconds around 1970 in which a count can be a time of day, in a finer unit."""
-MOST_BYTES: Final = 16  # of an unscaled number of 38 digits
+"""Seconds around 1970 in which a number can be a time of day in a finer unit."""
+MOST_BYTES: Final = 16  # an unscaled number of 38 digits
 INT32: Final = range(-(2**31), 2**31)
-LONGEST_READ: Final = 4_096  # of a text whose base64 is looked at
+LONGEST_READ: Final = 4_096  # longer texts are not checked for base64
 _START: Final = datetime(1970, 1, 1)
 _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _ZONED: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})")
@@ -66,7 +66,7 @@ def words(name: str) -> list[str]:
 
 
 def names_time(name: str) -> bool:
-    """Whether a column's name says that its values are times."""
+    """Whether the name of a column suggests times."""
     found = words(name)
     if not found or found[-1] in _NOT_OF_TIMES:
         return False
@@ -74,7 +74,7 @@ def names_time(name: str) -> bool:
 
 
 def names_date(name: str) -> bool:
-    """Whether a column's name says that its values are dates, and nothing else."""
+    """Whether the name of a column suggests dates without a time."""
     found = words(name)
     if not found:
         return False
@@ -125,7 +125,7 @@ def _any_text(pattern: re.Pattern[str]) -> Callable[[str], bool]:
 
 
 def _bytes_of(text: str) -> bytes | None:
-    """The bytes of a text that is base64 as Java writes it."""
+    """The bytes of a text in base64 as Java writes it; None for other texts."""
     if not text or len(text) > LONGEST_READ or not _BASE64.fullmatch(text):
         return None
     try:
@@ -136,7 +136,7 @@ def _bytes_of(text: str) -> bytes | None:
 
 
 def _size_of_number(text: str) -> int | None:
-    """How many bytes an unscaled number has: no more than its digits need, as Java writes it."""
+    """The number of bytes of an unscaled number, which has no more than its digits need, as Java writes it."""
     data = _bytes_of(text)
     if data is None or len(data) > MOST_BYTES:
         return None
@@ -158,10 +158,10 @@ def _is_base64(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Meaning:
-    """What values may mean. `measure`: how many seconds since 1970, or bytes, a clear value is; None of others.
+    """A possible meaning of values. `measure`: the seconds since 1970 or the bytes of a clear value; None for others.
 
-    `can_be`: whether a value does not contradict. `is_sure`: whether a column's name leaves no doubt. `needs_no_name`:
-    values alone are worth a question.
+    `can_be`: whether a value is possible. `is_sure`: whether the name of a column confirms the meaning.
+    `needs_no_name`: the values alone justify a question.
     """
 
     what: str
@@ -202,7 +202,7 @@ TEXTS: Final[Sequence[Meaning]] = (
 
 @dataclass(frozen=True)
 class Guess:
-    """What the values of a column seem to mean, the type of the spec, whether it is sure, and which values show it."""
+    """The probable meaning of values, its type in the spec, whether it is sure, and the values that show it."""
 
     what: str
     kind: str
@@ -211,13 +211,13 @@ class Guess:
 
     @property
     def remark(self) -> str:
-        """The guess as a comment: a statement where it is sure, else a question."""
+        """The guess as a comment: a statement if it is sure, else a question."""
         return f"{self.what}: {self.shown_by}" if self.is_sure else f"{self.what}? then {self.kind}; {self.shown_by}"
 
 
 @dataclass
 class Evidence:
-    """How many values of a column there are, how many are clear for a meaning, and how many do not contradict it."""
+    """Counts of a column's values: all, those that are clear for each meaning, and those that are possible for it."""
 
     total: int = 0
     clear: Counter[str] = field(default_factory=Counter)
@@ -263,7 +263,7 @@ class Evidence:
         self.has_placeholder |= other.has_placeholder
 
     def guess(self, name: str, is_key: bool) -> Guess | None:
-        """What most values mean, where none contradicts."""
+        """The meaning that most values have clearly and that all values allow."""
         meaning = next((meaning for meaning in (*COUNTS, *TEXTS) if self._fits(meaning, name)), None)
         if meaning is None:
             return None

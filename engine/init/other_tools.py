@@ -1,6 +1,6 @@
-"""Tools whose changes siltstone does not read yet, and what their files have that no other ones have.
+"""Tools whose changes siltstone does not read yet, and the marks that only their files have.
 
-To add a decoder for one of them, delete its lines here: this table is all that knows of them.
+If you add a decoder for one of them, delete its lines here: no other place knows these tools.
 
 https://github.com/cloudevents/spec/blob/main/cloudevents/formats/json-format.md
 https://docs.pingcap.com/tidb/stable/ticdc-simple-protocol, ticdc-open-protocol
@@ -31,21 +31,21 @@ from siltstone.engine.init.file_sample import Sample
 
 LOOKED_AT: Final = 200
 LEAST_SHARE: Final = 4
-"""One in so many records has the marks: the others can begin and end transactions."""
+"""At least one record in this number has the marks: the others can begin and end transactions."""
 _AROUND: Final = ("value", "payload")
 _ANY: Final = r"(?s).*"
 
 Mark = Mapping[str, str]
-"""Fields that a record has, all of them: their places (`a.b`: a field of an object, or of the first of an array), and
+"""Fields that a record must have: their places (`a.b`: a field of an object, or of the first object of an array), and
 patterns of their values."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """What a tool writes. `name`: in the plural. `marks`: a record has one of them. `line`: how a line of text begins.
+    """A tool. `name`: its records, in the plural. `marks`: a record has one of them. `line`: the beginning of a line.
 
-    `is_rows`: its records are rows with columns of the tool, and can be read as plain rows once the spec says what
-    these mean. Of other tools, only a decoder can read the records.
+    `is_rows`: its records are rows with columns of the tool. They can be read as plain rows, if the spec defines the
+    meaning of these columns. The records of other tools need a decoder.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Tool:
 
 
 def has(*places: str, **values: str) -> Mark:
-    """A mark: the places, with any value, and names with patterns of their values."""
+    """A mark: places with any value, and names with patterns of their values."""
     return {**dict.fromkeys(places, _ANY), **values}
 
 
@@ -132,7 +132,7 @@ TOOLS: Final = (
 
 
 def tool_of(sample: Sample) -> Tool | None:
-    """The tool that wrote a file; None where no tool that is not read is known for such records."""
+    """The tool that wrote a file; None if the records have no mark of these tools."""
     if sample.container == "text":
         lines = [line.text for line in sample.lines[:LOOKED_AT]]
         return next((tool for tool in TOOLS if tool.line and any(map(tool.line.match, lines))), None)
@@ -145,7 +145,7 @@ def tool_of(sample: Sample) -> Tool | None:
 
 
 def _objects(text: bytes) -> Iterator[dict[str, Any]]:
-    """A record, and the value of a message in it."""
+    """A record, and the values of messages in it."""
     try:
         record = parse_object(text)
     except PARSE_ERRORS:
@@ -174,7 +174,7 @@ def _matches(record: dict[str, Any], place: str, pattern: str) -> bool:
 
 
 def _opened(value: Any) -> Any:
-    """An object or an array, as it is or as its text: so typed files have them."""
+    """An object or an array, also from text, because typed files have them as text."""
     if not isinstance(value, str) or value[:1] not in ("{", "["):
         return value
     try:

@@ -1,6 +1,6 @@
-"""One path for the files of a table: it takes those in which the table was found, and the next ones of a folder.
+"""One path for the files of a table: it matches the files with the table, and future files of their folder.
 
-The engine reads folders to the bottom, and knows `*` and `{a,b}`.
+The engine reads folders with all their subfolders, and supports `*` and `{a,b}`.
 """
 
 import os
@@ -19,14 +19,14 @@ from siltstone.engine.storage import with_slashes
 
 LISTED_FILES: Final = 50
 NUMBERED: Final = re.compile(r"(?i)([-_.]?(part|chunk|batch)?[-_.]?\d[\d\-_T:Z]*)+$")
-"""The end of a name by which the files, or folders, of one kind differ: numbers and dates."""
+"""The end of a name in which files or folders of one kind differ: numbers and dates."""
 
 _ESCAPED: Final = re.compile(r"\\(.)")
 
 
 @dataclass(frozen=True)
 class NamedFolder:
-    """A folder that was named: the visible files in it, and how many each folder in it has, both to the bottom."""
+    """A folder that the user named: its visible files, and the numbers of files in its folders, with subfolders."""
 
     path: Path
     files: frozenset[Path]
@@ -34,7 +34,7 @@ class NamedFolder:
 
 
 def named_folders(events: Iterable[Path]) -> list[NamedFolder]:
-    """The folders among the places that were named."""
+    """The folders among the places that the user named."""
     found = []
     for place in map(normal, events):
         if place.is_dir():
@@ -45,50 +45,53 @@ def named_folders(events: Iterable[Path]) -> list[NamedFolder]:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A path with wildcards, or of a folder, and the files that it takes today."""
+    """A path with wildcards, or of a folder, and the files that it matches now."""
 
     glob: str
-    takes: frozenset[Path]
+    matches: frozenset[Path]
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What lies around the files of a table: the folders that were named; the files with nothing but control events,
-    which its path has to take, too; those with nothing in them, and those of other tables, which it may take because
-    events name their table. `apart`: they do not, so that the path has to keep tables apart.
+    """The files around those of a table.
+
+    `folders`: the folders that the user named. `controls`: files with only control events, which the path must match,
+    too. `blank`: files without content, and `others`: files of other tables; the path can match both, because events
+    name their table. `is_exclusive`: they do not name it, so the path must not match files of other tables.
     """
 
     folders: Sequence[NamedFolder] = ()
     controls: Collection[Path] = ()
     blank: Collection[Path] = ()
     others: Collection[Path] = ()
-    apart: bool = False
+    is_exclusive: bool = False
 
 
 def common_path(files: Iterable[Path], root: Path, around: Surroundings) -> str:
-    """One path that takes exactly these files, and those that their folder gets: a file, a folder, a pattern; relative
-    inside the project.
+    """One path (a file, a folder or a pattern) that matches these files and the future ones of their folder only.
 
-    Raises: SourceError: there is none.
+    It is relative inside the project.
+
+    Raises: SourceError: there is no such path.
     """
     own = set(files)
     found = _parts(sorted(own.union(around.controls)), own, around) or _parts(sorted(own), own, around)
     if not found:
         raise SourceError(
-            f"Cannot write one path for {len(own)} files of one format: others lie between them.",
+            f"Cannot write one path for {len(own)} files of one format: other files are between them.",
             "run init once for each folder",
         )
     return inside(_joined(found), root.absolute())
 
 
 def inside(path: str, base: Path) -> str:
-    """A path as a spec has it: relative inside the project."""
+    """A path in the form of specs: relative inside the project."""
     return os.path.relpath(path, base) if Path(path).is_relative_to(base) else path
 
 
 def _parts(wanted: list[Path], own: Collection[Path], around: Surroundings) -> list[str]:
-    """Globs that take the wanted files: one where there is one; else one for those that are the table's `own`, and one
-    for each folder of the others. Nothing where they are too many.
+    """Globs that match the wanted files: one, if possible; else one for the table's `own` files and one per folder of
+    the others. Empty if there are too many.
     """
     whole = next(_patterns(wanted, around), None)
     if whole is not None:
@@ -102,17 +105,17 @@ def _parts(wanted: list[Path], own: Collection[Path], around: Surroundings) -> l
     taken: set[Path] = set()
     for _, group in sorted(groups.items()):
         left = [file for file in group if file not in taken]
-        found = (each for each in _patterns(left, around) if each.takes.isdisjoint(taken))
+        found = (each for each in _patterns(left, around) if each.matches.isdisjoint(taken))
         if (pattern := next(found, None)) is not None:
             globs.append(pattern.glob)
-            taken |= pattern.takes
+            taken |= pattern.matches
         else:
             globs += [exactly(str(file)) for file in left]
     return globs if len(globs) <= LISTED_FILES else []
 
 
 def _joined(globs: Sequence[str]) -> str:
-    """One glob for several. Where a brace holds a slash, Hadoop takes it apart first, and an escape with it."""
+    """One glob for several. If a brace contains a slash, Hadoop splits it first, and also resolves escapes then."""
     if len(globs) == 1:
         return globs[0]
     above = with_slashes(os.path.commonpath([glob.rpartition("/")[0] for glob in globs]))
@@ -123,14 +126,14 @@ def _joined(globs: Sequence[str]) -> str:
 
 
 def _patterns(wanted: list[Path], around: Surroundings) -> Iterator[Pattern]:
-    """Patterns from the best on: those that a folder's next files are taken by, whatever day it is."""
+    """Patterns, the best first: those that also match the next files of a folder, on any day."""
     folders = [folder for folder in around.folders if folder.files.issuperset(wanted)]
     if not wanted or (len(wanted) == 1 and not folders):
-        return  # a single file was named itself
+        return  # the user named a single file
     above = _above(wanted)
     own = frozenset([*wanted, *around.controls, *around.blank])
     every = own.union(around.others)
-    if around.apart:
+    if around.is_exclusive:
         yield from _by_ending(above, wanted, own, _ending(wanted[0]))
     for places in (_lasting, _downward):
         for taken in (own, every):
@@ -144,7 +147,7 @@ def _patterns(wanted: list[Path], around: Surroundings) -> Iterator[Pattern]:
 def _growing(
     folder: NamedFolder, wanted: Sequence[Path], taken: frozenset[Path], places: Iterable[Path]
 ) -> Iterator[Pattern]:
-    """Patterns in a named folder, of the first of the places on, that take those wanted, and others of `taken` only."""
+    """Patterns in a named folder, by the order of the places, that match all wanted files and only files of `taken`."""
     counts = _counts(folder.path, taken & folder.files)
     for place in places:
         yield from _by_ending(place, wanted, taken, _ending(wanted[0]))
@@ -158,13 +161,13 @@ def _above(files: Iterable[Path]) -> Path:
 
 
 def _downward(folder: NamedFolder, above: Path) -> Iterator[Path]:
-    """The folders from the named one down to one in it."""
+    """The folders from the named one down to a folder in it."""
     below = above.relative_to(folder.path).parts
     return (folder.path.joinpath(*below[:depth]) for depth in range(len(below) + 1))
 
 
 def _lasting(folder: NamedFolder, above: Path) -> Iterator[Path]:
-    """Those of them that tomorrow's files come into, too: none of them, nor one around it, is one of a series."""
+    """The folders of `_downward` that also get future files: neither they nor a parent belong to a series."""
     for place in _downward(folder, above):
         if place != folder.path and _is_one_of_many(place):
             return
@@ -172,14 +175,14 @@ def _lasting(folder: NamedFolder, above: Path) -> Iterator[Path]:
 
 
 def _is_one_of_many(folder: Path) -> bool:
-    """Whether there are folders next to one, or will be, that differ in numbers only: the days and hours of a tree."""
+    """Whether a folder belongs to a series whose names differ only in numbers, such as the days and hours of a tree."""
     name = NUMBERED.sub("", folder.name)
     alike = (each for each in folder.parent.iterdir() if each.is_dir() and NUMBERED.sub("", each.name) == name)
     return not name or name.endswith("=") or any(each != folder for each in alike)
 
 
 def _by_ending(folder: Path, wanted: Sequence[Path], taken: frozenset[Path], ending: str) -> Iterator[Pattern]:
-    """The files of a folder that end so, where they are those wanted, and others of `taken` only."""
+    """A pattern by the ending of names, if it matches all wanted files and only files of `taken`."""
     if ending and all(file.parent == folder for file in wanted):
         visible = (file for file in folder.iterdir() if file.is_file() and not file.name.startswith((".", "_")))
         found = frozenset(file for file in visible if file.name.endswith(ending))
@@ -188,8 +191,9 @@ def _by_ending(folder: Path, wanted: Sequence[Path], taken: frozenset[Path], end
 
 
 def _ending(file: Path) -> str:
-    """What says how a file is written: the last ending, with the one before it where that is a compression's; nothing
-    where it is a number or a date.
+    """The ending of a name that shows the type of the file: the last suffix, and the one before a compression's suffix.
+
+    Empty if the suffix is a number or a date.
     """
     *_, before, last = "", "", *file.suffixes
     if not NUMBERED.sub("", last):
@@ -198,7 +202,7 @@ def _ending(file: Path) -> str:
 
 
 def _counts(top: Path, files: Iterable[Path]) -> Counter[Path]:
-    """How many of the files each folder has, from the top one to the bottom."""
+    """The number of the files in each folder, with its subfolders, up to the top folder."""
     counts: Counter[Path] = Counter()
     for folder, number in Counter(file.parent for file in files).items():
         for place in (folder, *folder.parents):

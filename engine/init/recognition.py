@@ -1,4 +1,4 @@
-"""Which format records have: the decoders are asked, and the one that takes most of the records wins."""
+"""Finds the format of records: the decoder that accepts most of the records wins."""
 
 from __future__ import annotations
 
@@ -25,15 +25,18 @@ PLAIN_ROWS: Final = "plain rows (format rows)"
 CSV_ROWS: Final = "plain rows in CSV (format rows)"
 _FILLER_BYTES: Final = 48
 CANDIDATES: Final = tuple(each for each in FORMATS.values() if each.holds != "rows")
-"""The formats that a file can be recognised as; plain rows are what is left."""
+"""The formats that can be recognised. Records of no other format are plain rows."""
 FRAMES: Final = next(each for each in CANDIDATES if each.needs_schemas)
 OF_BYTES: Final = tuple(each for each in CANDIDATES if each.holds == "messages" and not each.needs_schemas)
 
 
 @dataclass
 class Outcome:
-    """What a decoder makes of messages: how many hold changes, or control events only, or nothing but a null message or
-    a filler (`silent`); and how many are rejected, and why."""
+    """The result of decoding messages.
+
+    It has the numbers of messages with changes, with only control events, and with only a null message or a filler
+    (`silent`), and the rejected messages by their reasons.
+    """
 
     changes: int = 0
     controls: int = 0
@@ -43,17 +46,17 @@ class Outcome:
 
     @property
     def taken(self) -> int:
-        """How many messages are of the format for certain."""
+        """The number of messages that certainly have the format."""
         return self.changes + self.controls
 
     @property
     def rejects(self) -> int:
-        """How many messages the decoder rejects."""
+        """The number of messages that the decoder rejects."""
         return self.reasons.total()
 
     @property
     def is_usable(self) -> bool:
-        """Whether at least half of the messages that hold something are of the format."""
+        """Whether at least half of the messages with content have the format."""
         return self.taken > 0 and self.taken >= self.rejects
 
     @property
@@ -63,8 +66,11 @@ class Outcome:
 
 
 class UnknownTables(Mapping[str, None]):
-    """The tables of specs while none is known: a decoder asks for the longer names that it would use if they were
-    declared, which are kept. Changes that do not name their table belong to UNNAMED."""
+    """Replaces the tables of specs while there are no specs.
+
+    A decoder checks here whether longer names are declared: these names are collected in `found`. Changes that do not
+    name their table belong to UNNAMED.
+    """
 
     def __init__(self) -> None:
         self.found: set[str] = set()
@@ -86,19 +92,21 @@ class UnknownTables(Mapping[str, None]):
 
 
 def rejects_in_words(reasons: Counter[str]) -> str:
-    """How many records are rejected, and the most common reason."""
+    """The number of rejected records, and the most common reason."""
     number = reasons.total()
     return f"{number} {'record is' if number == 1 else 'records are'} rejected: {reasons.most_common(1)[0][0]}"
 
 
 def best_format(sample: Sample) -> Format | None:
-    """The format of the records of a file, but for frames, which are read with their schemas only."""
+    """The format of the records of a file. Frames are excluded: they cannot be read without their schemas."""
     return best_of((each, messages_of(sample, each)) for each in _candidates(sample))
 
 
 def best_of(pairs: Iterable[tuple[Format, Sequence[Message]]]) -> Format | None:
-    """The format whose decoder takes most of the messages, and rejects the fewest; the first of equal ones. A decoder
-    that finds changes comes before one that finds control events only."""
+    """The format whose decoder accepts the most messages, then rejects the fewest; the first one, if several are equal.
+
+    A decoder that finds changes wins over one that finds only control events.
+    """
     best, highest = None, (False, 0, 0)
     for candidate, messages in pairs:
         outcome = outcome_of(messages, candidate)
@@ -109,17 +117,17 @@ def best_of(pairs: Iterable[tuple[Format, Sequence[Message]]]) -> Format | None:
 
 
 def best_of_bytes(messages: Sequence[Message]) -> Format | None:
-    """The format of messages of bytes that need no schemas from elsewhere."""
+    """The format of messages of bytes that need no separate schemas."""
     return best_of((each, messages) for each in OF_BYTES)
 
 
 def are_silent_bytes(messages: Sequence[Message]) -> bool:
-    """Whether messages of bytes are null messages and fillers only."""
+    """Whether messages of bytes are only null messages and fillers."""
     return any(outcome_of(messages, each).is_silent for each in OF_BYTES)
 
 
 def _candidates(sample: Sample) -> Iterator[Format]:
-    """The formats that such a file can have."""
+    """The formats that a file of this type can have."""
     return (each for each in CANDIDATES if not each.needs_schemas and sample.container in each.containers)
 
 
@@ -129,7 +137,7 @@ def messages_of(sample: Sample, form: Format) -> tuple[Message, ...]:
 
 
 def outcome_of(messages: Sequence[Message], candidate: Format, decoder: SourceDecoder | None = None) -> Outcome:
-    """What the decoder of a format makes of the first of the messages. `decoder`: of frames, it knows their schemas."""
+    """The result of decoding the first messages as a format. `decoder`: for frames, a decoder with their schemas."""
     first = messages[:MOST_LOOKED_AT]
     by_line = {message.line: message for message in first}
     kinds: dict[int, tuple[int, Event]] = {}
@@ -144,7 +152,7 @@ def outcome_of(messages: Sequence[Message], candidate: Format, decoder: SourceDe
         found.silent += rank == _SILENT
         found.has_filler |= rank == _SILENT and event.control_kind == FILLER
         if rank == _REJECT:
-            found.reasons[event.reason or "it has not the marks of the format"] += 1
+            found.reasons[event.reason or "it lacks the marks of the format"] += 1
     return found
 
 
@@ -152,7 +160,7 @@ _CHANGE, _CONTROL, _SILENT, _REJECT = 3, 2, 1, 0
 
 
 def _rank(event: Event, message: Message, candidate: Format) -> int:
-    """What one event of a message is: that with the highest rank counts."""
+    """The rank of an event. Of the events of a message, the one with the highest rank counts."""
     is_unmarked = candidate.needs_marks and not candidate.marks.search(message.text)
     if event.kind == CHANGE:
         return _REJECT if is_unmarked else _CHANGE
@@ -166,14 +174,16 @@ def _rank(event: Event, message: Message, candidate: Format) -> int:
 
 
 def _is_certain_filler(event: Event, message: Message) -> bool:
-    """Whether it is a filler of DTS's transport, and no short text that is base64 by chance: it has the length of a
-    filler, or the coordinates of a topic."""
+    """Whether an event is certainly a filler of DTS's transport: it has a filler's length or coordinates of a topic.
+
+    Otherwise it can be a short text that is base64 by chance.
+    """
     has_coordinates = any(part is not None for part in (event.channel, event.kafka_partition, event.kafka_offset))
     return has_coordinates or len(read_base64(message).value or b"") == _FILLER_BYTES
 
 
 def resembled(sample: Sample) -> tuple[Format, Outcome] | None:
-    """The format whose marks most records have, though its decoder rejects them; None where there is none."""
+    """The format whose marks most records have although its decoder rejects some of them; None if there is none."""
     for candidate in _candidates(sample):
         messages = messages_of(sample, candidate)[:MOST_LOOKED_AT]
         marked = sum(candidate.marks.search(message.text) is not None for message in messages)
@@ -182,12 +192,14 @@ def resembled(sample: Sample) -> tuple[Format, Outcome] | None:
     return None
 
 
-# --- lines that a run could not take --------------------------------------------------------------------------------
+# --- lines that a run rejected --------------------------------------------------------------------------------------
 
 
 def looks_like(lines: Sequence[str], container: Container = "json") -> str | None:
-    """The format of lines of text that were read as another one; None where it is unknown. `container`: what held the
-    records that became these lines."""
+    """The format of lines of text that were read as a different format; None if it is unknown.
+
+    `container`: the type of the file whose records became these lines.
+    """
     first = next(iter(lines), "")
     for magic, name in CALLED.items():
         if first.startswith(magic.decode("utf-8", "replace")):
@@ -219,7 +231,7 @@ def _value(text: bytes) -> Any:
 
 
 def _unfolded(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Objects of which texts that hold JSON are replaced with what they hold: so are events of Avro files as text."""
+    """Objects with JSON values instead of texts of JSON, because events of Avro files have their parts as text."""
     values = (_value(message.text) for message in messages)
     return _messages(
         text_of({name: _opened(field) for name, field in value.items()}) for value in values if isinstance(value, dict)
@@ -248,8 +260,10 @@ def _rows_format(lines: Sequence[str], objects: Sequence[Message]) -> str | None
 
 
 def other_than(source: SourceSpec, lines: Sequence[str], container: Container = "json") -> str | None:
-    """The format of a source's records, as text, where it is another one than the spec says; None where it is not, or
-    unknown. `container`: as for `looks_like`."""
+    """The format of a source's records, if it differs from the spec's format; None if it does not, or is unknown.
+
+    `lines`: the records as text. `container`: as for `looks_like`.
+    """
     form = looks_like(lines, container)
     own = format_of(source.format)
     same = {each.name for each in FORMATS.values() if each.decoder == own.decoder}

@@ -1,4 +1,4 @@
-"""Tables of plain rows: files of one folder whose names differ in numbers only are one table."""
+"""Tables of plain rows: files of one folder whose names differ only in numbers are one table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SUFFIXES: Final = (
 
 
 def are_rows(sample: Sample) -> bool:
-    """Whether the records of a file are plain rows if they are of no format of events."""
+    """Whether the records of a file can be plain rows, if they have no format of events."""
     rows = sample.rows()[:100]
     return sample.container != "text" and bool(rows) and all(row.text.lstrip()[:1] == b"{" for row in rows)
 
@@ -52,8 +52,10 @@ def _row(message: Message, is_new_row: bool) -> Change:
 
 
 def rows_name(file: Path) -> str:
-    """Files of one folder whose names differ in numbers only are one table, named after folder and file. Where AWS DMS
-    wrote them, the folders name it."""
+    """The name of the table of a file. Files of one folder whose names differ only in numbers are one table.
+
+    Its name is made of folder and file; for files of AWS DMS, of the folders.
+    """
     stem = file.name
     while (suffix := Path(stem).suffix.lower()) in _SUFFIXES:
         stem = stem[: -len(suffix)]

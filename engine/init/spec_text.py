@@ -1,7 +1,7 @@
-"""Specs as text, with what was found in the events and what is left to decide as comments; and the project around them.
+"""Writes specs and the project file. Comments show the findings in the events, and the decisions that are left.
 
-A spec that is complete runs unchanged. What only a person knows is left without a value, with candidates in a comment,
-and `validate` lists it.
+A complete spec runs unchanged. A setting that only a person can decide has no value, and a comment lists candidates.
+`validate` lists these settings.
 """
 
 import os
@@ -40,22 +40,23 @@ from siltstone.engine.spec.load import PROJECT_FILE, load_project, specs_in
 CANDIDATES_SHOWN: Final = 5
 DEFAULT_UNIT: Final = "microseconds"
 SCHEMAS: Final = ".siltstone"
-"""The folder of a project for files that siltstone keeps for itself."""
+"""The folder of a project for siltstone's own files."""
 PROJECT: Final = f"""\
 {schema_line(f"{SCHEMAS}/{PROJECT_SCHEMA}")}
-# The project around specs/. These are the defaults; the README lists the other settings.
+# The project of the specs in specs/. These are the defaults.
+# All settings: docs/reference/project.md, or `siltstone schema project`.
 catalog:
   name: lake
-  type: jdbc # an embedded catalog: SQLite and a folder; rest, glue and hive take their place
+  type: jdbc # an embedded catalog: a SQLite file and a folder; rest, glue and hive are also possible
   uri: jdbc:sqlite:${{project}}/lake/catalog.db
   warehouse: file://${{project}}/lake/warehouse
-namespace: silt # where changes, rejects and runs live
+namespace: silt # the namespace of changes, rejects and runs
 """
 
 
 @dataclass(frozen=True)
 class WrittenSpec:
-    """One spec: its file, its text, what is left to decide in it, and the columns with a question about their type."""
+    """One spec: its file, its text, the open decisions in it, and the columns with a question about their type."""
 
     file: Path
     table: str
@@ -68,8 +69,7 @@ class WrittenSpec:
 
 
 class EventPlace(NamedTuple):
-    """Where the events of a table are: the lines of `source` that say it, lines for the end of the spec, and what is
-    counted there."""
+    """The place of the events of a table: lines for `source`, lines for the end of the spec, and the counted unit."""
 
     lines: Sequence[str]
     end: Sequence[str] = ()
@@ -84,12 +84,13 @@ def written_specs(
     schemas: SchemaPlace | None = None,
     place_of: Callable[[FoundTable], EventPlace] | None = None,
 ) -> list[WrittenSpec]:
-    """The specs of tables, a file for each in the folder. `root`: the project's folder, where paths start; `events`:
-    the places where the tables were found; `schemas`: where those of their messages were found; `place_of`: where the
-    events of a table are, if not in files.
+    """The specs of tables, with one file per table in the folder.
 
-    Raises: SourceError: two tables would have one name, or the files of one have no path in common. SpecError: the
-        project's file is wrong.
+    `root`: the project's folder, to which paths are relative. `events`: the places where the tables were found.
+    `schemas`: the place of the schemas of their messages. `place_of`: the place of a table's events, if not in files.
+
+    Raises: SourceError: two tables have one name, or the files of a table have no common path. SpecError: the project
+        file is invalid.
     """
     named: dict[str, Path] = {}
     for table in tables:
@@ -121,15 +122,15 @@ def written_specs(
 
 
 def write_specs(specs: Iterable[WrittenSpec], project_file: Path | None, force: bool) -> None:
-    """Write the specs, and the project where there is none yet. Without `force` no file is overwritten.
+    """Write the specs, and the project file if there is none. Files are only overwritten with `force`.
 
-    Raises: SpecError: a file is there already, and nothing was written; or one cannot be written.
+    Raises: SpecError: a file exists already (then nothing was written), or a file cannot be written.
     """
     listed = list(specs)
     there = [str(spec.file) for spec in listed if spec.file.exists()]
     if there and not force:
         raise SpecError(
-            f"Cannot write {', '.join(there)}: the file is there already. Nothing was written.",
+            f"Cannot write {', '.join(there)}: the file exists already. Nothing was written.",
             "--force overwrites, -o names another folder",
         )
     for spec in listed:
@@ -154,7 +155,7 @@ def write_schemas(root: Path) -> None:
 
 
 def project_root(folder: Path) -> tuple[Path, bool]:
-    """The project's folder: that of the project file found upward, else the one above the specs. Is there a file?"""
+    """The project's folder, and whether it has a project file. Without one, it is the parent of the folder of specs."""
     begin = Path(os.path.normpath(folder.absolute()))
     for place in (begin, *begin.parents):
         if (place / PROJECT_FILE).is_file():
@@ -174,12 +175,14 @@ def _spec(
     lines = [
         *head,
         f"# Written by `siltstone init` from {_counted(table, place)}.",
-        f"# Changes are in the order of {'delivery' if is_written_by_dms(table) else table.order}.",
+        f"# Changes are ordered by {'delivery' if is_written_by_dms(table) else table.order}.",
     ]
     if table.name is None:
-        lines.append("# The events do not name their table: this name is the file's; choose a better one.")
+        lines.append("# The events do not name their table: this name comes from the file. Choose a better one.")
     if table.tool is not None:
-        lines.append(f"# These are {table.tool}, taken as plain rows: delete_when has to say which ones are deletes.")
+        lines.append(
+            f"# These are {table.tool}, read as plain rows. delete_when must define which of them are deletes."
+        )
     key_line, key = _key(table)
     is_open = table.format == ROWS and not is_written_by_dms(table)
     decisions = {
@@ -198,33 +201,34 @@ def _spec(
 
 
 def _key(table: FoundTable) -> tuple[str, tuple[str, ...] | None]:
-    """The line of the key, and the key; None where a person has to decide on it."""
+    """The line of the key, and the key; None if a person must decide."""
     keys = table.columns.keys()
     if not keys and table.keyless:
-        return "keys: [] # the events have no key: the whole row is one", ()
+        return "keys: [] # the events have no key: the whole row is the key", ()
     if keys == [(ROW_ID,)]:
         return (
-            f"# keys: left to the events. The table has none; the ids of its rows ({ROW_ID}) are used instead.",
+            f"# keys: taken from the events. The table has no key, so the ids of its rows ({ROW_ID}) are used.",
             keys[0],
         )
     if len(keys) == 1 and not _is_taken(keys[0]):
         return f"keys: {_flow(keys[0])} # the key of the events", keys[0]
     found = f"; the events have {' and '.join(_flow(key) for key in keys)}" if keys else ""
-    found += ", whose name siltstone or Iceberg needs" if len(keys) == 1 else ""
+    found += ", a name that siltstone or Iceberg reserves" if len(keys) == 1 else ""
     seconds = table.columns.second_spellings()
     candidates = [n for n in table.columns.key_candidates() if n not in seconds and not _is_taken([n])]
     return f"keys: {_decide('the columns that identify a row', candidates)}{found}", None
 
 
 def _around(table: FoundTable, tables: Iterable[FoundTable], folders: Sequence[NamedFolder]) -> Surroundings:
-    """What the path of a table may take, other than its files, and what it has to. A run passes over events that name
-    another table; rows, and events that name none, are all taken for the table's own.
+    """The files that the path of a table can or must match in addition to the table's own files.
+
+    A run skips events that name another table. It reads all rows, and all events without a name, as those of the table.
     """
     alike = [each for each in tables if each.format == table.format]
     unnamed = {file for each in alike if each.name is None for file in each.files}
     is_named = table.format != ROWS and table.name is not None
     others = {file for each in alike for file in each.files} - unnamed if is_named else set()
-    return Surroundings(folders, table.controls, table.blank, others, apart=table.format == ROWS)
+    return Surroundings(folders, table.controls, table.blank, others, is_exclusive=table.format == ROWS)
 
 
 def _source(table: FoundTable, place: EventPlace) -> list[str]:
@@ -234,9 +238,9 @@ def _source(table: FoundTable, place: EventPlace) -> list[str]:
         and table.format == ROWS
         and any(kind_by_name(file.name) != table.container for file in table.files)
     ):
-        lines.append(f"  file_type: {table.container} # their names do not show it")
+        lines.append(f"  file_type: {table.container} # the file names do not show it")
     if table.by_scn:
-        lines.append("  order: scn # commit SCNs are lower than those of their changes, and cannot order them")
+        lines.append("  order: scn # commit SCNs are lower than the SCNs of their changes, so they cannot order them")
     if table.delimiter != ",":
         lines.append(f"  delimiter: {yaml.safe_dump(table.delimiter, default_style=chr(34)).strip()}")
     if table.headers:
@@ -246,29 +250,29 @@ def _source(table: FoundTable, place: EventPlace) -> list[str]:
     if table.format == ROWS:
         seconds = table.columns.second_spellings()
         ordering = [name for name in table.columns.order_candidates() if name not in seconds]
-        lines.append(f"  sequence_by: {_decide('the column, or columns, that order the changes of a key', ordering)}")
+        lines.append(f"  sequence_by: {_decide('the column or columns that order the changes of a key', ordering)}")
         lines += _time_unit(table, ordering[:CANDIDATES_SHOWN])
         if _lacks_time(table):
             times = [
                 name for name, values in table.columns.values.items() if values.may_be_time() and name not in seconds
             ]
             lines.append(f"  time_by: {_decide('the column with the time of a change, or delete this line', times)}")
-        lines.append("  # delete_when: op = 'D' # which rows say that a row is gone")
+        lines.append("  # delete_when: op = 'D' # which rows are deletes")
     return lines
 
 
 def is_written_by_dms(table: FoundTable) -> bool:
-    """Whether the files of a table of plain rows are those of AWS DMS, changes among them."""
+    """Whether AWS DMS wrote the files of a table of plain rows, and they contain changes."""
     return OP in table.columns.values and all(is_of_dms(file) for file in table.files)
 
 
 def _dms_order(table: FoundTable) -> list[str]:
-    """How AWS DMS orders rows, and what they are."""
+    """The settings for rows that AWS DMS wrote."""
     time = commit_column([name for name in table.columns.names() if name in table.columns.values])
     excluded = [OP, *([] if time is None else [time])]
-    by_name = "# time_by: # the column that TimestampColumnName names; without one, times come from the files' names"
+    by_name = "# time_by: # the column of TimestampColumnName; without it, times come from the file names"
     return [
-        "  sequence_by: [_file, _pos] # DMS writes changes in their order: by the names of files, then row by row",
+        "  sequence_by: [_file, _pos] # DMS writes changes in order: by file name, then row by row",
         f"  {by_name}" if time is None else f"  time_by: {_scalar(time)}",
         f"  delete_when: {OP} = 'D'",
         f"  snapshot_when: {_scalar(READS)} # the rows of a full load",
@@ -281,30 +285,30 @@ def _header(table: FoundTable) -> str:
     shown = next(iter(names.values()))
     if len(names) > 1:
         shown = "{" + ", ".join(f"{_scalar(pattern)}: {columns}" for pattern, columns in names.items()) + "}"
-    return f"# decide: the names of the columns, in their order, like {shown}"
+    return f"# decide: the names of the columns, in order, for example {shown}"
 
 
 def _lacks_time(table: FoundTable) -> bool:
-    """Whether rows can be ordered only by numbers that count no time, so that they would date versions to 1970."""
+    """Whether only numbers that are not times can order the rows. Versions would then start in 1970."""
     ordering = table.columns.order_candidates() if table.format == ROWS else []
     return bool(ordering) and not any(table.columns.values[name].may_be_time() for name in ordering)
 
 
 def _time_unit(table: FoundTable, ordering: Sequence[str]) -> list[str]:
-    """What the first candidate that is a number seems to count, where it is not what numbers are taken to count."""
+    """The unit that the first numeric candidate seems to count, if it is not the default unit."""
     units = {name: table.columns.values[name].unit() for name in ordering}
     found = next(((name, unit) for name, unit in units.items() if unit is not None), None)
     if found is None or found[1] == DEFAULT_UNIT:
         return []
-    return [f"  # time_unit: {found[1]} # what {_scalar(found[0])} seems to count since 1970, if it stays a number"]
+    return [f"  # time_unit: {found[1]} # the unit in which {_scalar(found[0])} seems to count since 1970"]
 
 
 def _target(names: Sequence[OtherName]) -> list[str]:
     lines = [
-        f"  {each.place}: {_scalar(each.name)} # {_scalar(each.default)} is written already: {_scalar(each.owner)}"
+        f"  {each.place}: {_scalar(each.name)} # {_scalar(each.default)} is taken: {_scalar(each.owner)}"
         for each in names
     ]
-    return ["target: # other names than the default ones, which are taken", *lines] if lines else []
+    return ["target: # these names replace default names that are taken", *lines] if lines else []
 
 
 def _schemas(place: SchemaPlace, root: Path) -> str:
@@ -321,21 +325,21 @@ def _is_taken(key: Iterable[str]) -> bool:
 
 
 def _columns(table: FoundTable, guesses: Mapping[str, Guess]) -> list[str]:
-    """The types as comments where the events carry them; declared where they are inferred. Then what is rescued."""
+    """The types: as comments if the events carry them, declared if they are inferred. Then the rescued fields."""
     types, seconds = table.columns.types(), table.columns.second_spellings()
     why = "names that differ only in upper and lower case are one column"
     rescued = [f"# Kept in _rescued, because {why}: {_flow(seconds)}"] if seconds else []
     if table.container == "csv":
         hints = {name: table.columns.values[name].may_be() for name in types if name in table.columns.values}
-        return [*_remarks("Every value is text in CSV", types, hints), *rescued]
+        return [*_remarks("All values of CSV files are text", types, hints), *rescued]
     if table.columns.has_own_types:
-        return [*(_settled(table, types) or _remarks("The events carry their types", types, {})), *rescued]
+        return [*(_unstable(table, types) or _remarks("The events have types", types, {})), *rescued]
     return [*_declared(table, types, guesses), *rescued]
 
 
 _LEFT: Final = (
-    "  # Columns of texts that look like numbers or times are left undeclared: they become columns of text, and order",
-    "  # rows as the numbers or times. Declare a column that is in sequence_by with the type after its second #.",
+    "  # Text columns with numbers or times are left undeclared: they are stored as text, and order rows as numbers or",
+    "  # times. If such a column is in sequence_by, declare it with the type after its second #.",
 )
 
 
@@ -343,13 +347,13 @@ def _declared(table: FoundTable, types: Mapping[str, Any], guesses: Mapping[str,
     values = table.columns.values
     sure = {name: guess.kind for name, guess in guesses.items() if guess.is_sure}
     declarable = {name: sure.get(name, kind) for name, kind in table.columns.declarable().items()}
-    # A column of texts is ordered as text where it is declared, and as what each value looks like where it is not.
+    # A declared text column is ordered as text. An undeclared one is ordered by the form of each value.
     of_rows = declarable if table.format == ROWS else ()
     left = {name for name in of_rows if name in values and values[name].is_written_otherwise()}
     lines = []
     if declarable:
         from_what = f"all {_changes(table)}" if table.whole else f"the first {_changes(table)}"
-        why = f"the events carry no types: these are inferred from {from_what}; correct what you know better"
+        why = f"the events have no types: these are inferred from {from_what}; correct them if you know better"
         lines = [f"columns: # {why}"] if declarable.keys() - left else [f"# columns: {why}"]
     for name, kind in declarable.items():
         hint = guesses[name].remark if name in guesses else _hint(values[name], table) if name in values else None
@@ -358,7 +362,7 @@ def _declared(table: FoundTable, types: Mapping[str, Any], guesses: Mapping[str,
     lines += _LEFT if left else ()
     reserved = [name for name in types if name not in declarable]
     if reserved:
-        lines.append(f"# Kept in _rescued, because siltstone or Iceberg has columns of these names: {_flow(reserved)}")
+        lines.append(f"# Kept in _rescued, because siltstone or Iceberg reserves these names: {_flow(reserved)}")
     return lines
 
 
@@ -369,30 +373,33 @@ def _hint(values: Values, table: FoundTable) -> str | None:
 
 
 def _has_connect_values(table: FoundTable) -> bool:
-    """Whether the settings of a connector decide how the events of a table carry values."""
+    """Whether the settings of a connector decide the form of values in the events of a table."""
     return format_of(table.format).values == "connect"
 
 
 def _remarks(why: str, types: Mapping[str, Any], hints: Mapping[str, str | None]) -> list[str]:
-    lines = [f"# {why}; a column that is declared has the declared type.", "# columns:"]
+    lines = [f"# {why}. If the spec declares a column, it has the declared type.", "# columns:"]
     for name, kind in types.items():
         hint = f" # {hints[name]}" if hints.get(name) else ""
-        lines.append(f"#   {_scalar(name)}: {kind.simpleString() if kind else 'string # it differs'}{hint}")
+        lines.append(f"#   {_scalar(name)}: {kind.simpleString() if kind else 'string # its types differ'}{hint}")
     return lines
 
 
-def _settled(table: FoundTable, types: Mapping[str, Any]) -> list[str]:
-    """The types that events carry, where some differ so that a column of one type cannot become one of the other, or do
-    not hold all values: those are declared, or a run could not take what comes after a part of the events."""
+def _unstable(table: FoundTable, types: Mapping[str, Any]) -> list[str]:
+    """The types of the events, with declarations of those that are unstable; empty if all are stable.
+
+    A type is unstable if the types of a column differ and cannot be widened to each other, or if the type does not hold
+    all values. Without a declaration, a run could fail after it has stored a part of the events.
+    """
     declarable = {name: kind for name, kind in table.columns.declarable().items() if name in types}
-    unsettled = table.columns.unsettled({name for key in table.keys for name in key})
-    if not unsettled.keys() & declarable.keys():
+    unstable = table.columns.unstable({name for key in table.keys for name in key})
+    if not unstable.keys() & declarable.keys():
         return []
-    lines = ["columns: # the events carry their types; a column that is declared has the declared type"]
+    lines = ["columns: # the events have types; a declared column has the declared type"]
     for name, kind in declarable.items():
-        if name in unsettled:
-            why = "it holds all values, and the types that the events carry do not"
-            lines.append(f"  {_scalar(name)}: {unsettled[name]} # {why}")
+        if name in unstable:
+            why = "this type holds all values; the types of the events do not"
+            lines.append(f"  {_scalar(name)}: {unstable[name]} # {why}")
         else:
             lines.append(f"  # {_scalar(name)}: {kind}")
     return lines
@@ -417,12 +424,12 @@ def _flow(names: Iterable[str]) -> str:
 
 
 def _scalar(text: str) -> str:
-    """A text as YAML takes it, in one line, inside a list and a comment too."""
-    style = None if text.isprintable() else '"'  # the other styles write a line feed as one
+    """A text as YAML in one line, also inside a list and a comment."""
+    style = None if text.isprintable() else '"'  # the other styles write a line feed as a line feed
     listed = yaml.safe_dump([text], default_flow_style=True, default_style=style, width=10_000, allow_unicode=True)
     return listed.strip()[1:-1]
 
 
 def _quoted(text: str) -> str:
-    """A text as YAML takes it, a reference to the environment among braces too."""
+    """A text as YAML, also a reference to the environment inside braces."""
     return f'"{text}"' if text.startswith("${") else _scalar(text)

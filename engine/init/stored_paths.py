@@ -1,6 +1,7 @@
-"""Paths in an object store that are asked as paths of this machine are: for their names, parents, and what is in them.
+"""Paths in an object store with the interface of local paths: names, parents and contents.
 
-Inside, `s3://bucket/a.json` is the absolute path `/s3:/bucket/a.json`: names and parents are those of any path.
+`s3://bucket/a.json` is stored as the absolute path `/s3:/bucket/a.json`, so that names and parents work as for any
+path.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _BEGIN: Final = re.compile(r"^/([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
 class StoredPath(PosixPath):
-    """A path in a store. `settings`: of the store; `known`: what it holds, as far as it was listed."""
+    """A path in a store. `settings`: of the store; `known`: the entries that were listed or looked up."""
 
     settings: ClassVar[StoreSettings] = ()
     known: ClassVar[dict[str, Entry | None]] = {}
@@ -31,38 +32,38 @@ class StoredPath(PosixPath):
         return super().__str__()
 
     def exists(self, **_: Any) -> bool:
-        """Whether something is there."""
+        """Whether the path exists."""
         return self._entry() is not None
 
     def is_dir(self, **_: Any) -> bool:
-        """Whether it is a folder."""
+        """Whether the path is a folder."""
         entry = self._entry()
         return entry is not None and entry.is_folder
 
     def is_file(self, **_: Any) -> bool:
-        """Whether it is a file."""
+        """Whether the path is a file."""
         entry = self._entry()
         return entry is not None and not entry.is_folder
 
     def absolute(self) -> StoredPath:
-        """Itself."""
+        """The path itself."""
         return self
 
     def iterdir(self) -> Generator[StoredPath, None, None]:
-        """What a folder holds."""
+        """The entries of a folder."""
         for child in store_of(str(self), self.settings).children(str(self)):
             self.known[child.path] = child
             yield self / child.name
 
     def rglob(self, *_: Any, **__: Any) -> Generator[StoredPath, None, None]:
-        """What a folder and all folders in it hold."""
+        """The entries of a folder and of all its subfolders."""
         for child in self.iterdir():
             yield child
             if child.is_dir():
                 yield from child.rglob()
 
     def size(self) -> int:
-        """How many bytes a file has."""
+        """The size of a file in bytes."""
         entry = self._entry()
         return 0 if entry is None else entry.size
 
@@ -74,9 +75,9 @@ class StoredPath(PosixPath):
 
 
 def event_place(text: str, settings: StoreSettings) -> Path:
-    """A place with events: of this machine, or of a store.
+    """A place with events, on this machine or in a store.
 
-    Raises: SpecError: it is a URI with one slash where two belong.
+    Raises: SpecError: it is a URI with one slash instead of two.
     """
     if lacks_slash(text):
         raise SpecError(f"Cannot read {text}: it is neither a path nor a URI.", f"write {with_slashes(text)}")
@@ -88,25 +89,25 @@ def event_place(text: str, settings: StoreSettings) -> Path:
 
 
 def settings_of(path: Path) -> StoreSettings:
-    """The settings of the store that a path is in; none for one of this machine."""
+    """The settings of the store of a path; empty for a local path."""
     return path.settings if isinstance(path, StoredPath) else ()
 
 
 def missing(path: Path) -> str:
-    """What is said of a path at which nothing is: it can be its bucket that is not there."""
+    """The description of a missing path: its bucket can be missing."""
     return store_of(str(path), settings_of(path)).missing()
 
 
 def opened(path: Path) -> BinaryIO:
-    """A file, to be read as bytes."""
+    """Open a file for reading bytes."""
     return store_of(str(path), path.settings).open(str(path)) if isinstance(path, StoredPath) else path.open("rb")
 
 
 def size_of(path: Path) -> int:
-    """How many bytes a file has."""
+    """The size of a file in bytes."""
     return path.size() if isinstance(path, StoredPath) else path.stat().st_size
 
 
 def normal(path: Path) -> Path:
-    """A path, absolute and without `..`, in the place that it is in."""
+    """A path as an absolute path without `..`, on the same machine or in the same store."""
     return type(path)(os.path.normpath(path.absolute()))

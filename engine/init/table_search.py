@@ -1,4 +1,4 @@
-"""The tables in files: which they are, their keys and columns, and what a person has to decide."""
+"""Finds the tables in files, with their keys and columns."""
 
 from __future__ import annotations
 
@@ -40,17 +40,18 @@ _BINARY: Final = (".avro", ".parquet")
 def find_tables(
     paths: Sequence[Path], remark: Remark | None = None, schemas: SchemaPlace | None = None
 ) -> list[FoundTable]:
-    """The tables in files and folders, in the order of format and name. `remark` gets the files that are passed over;
-    `schemas`: where those of messages in Confluent's frames are.
+    """The tables in files and folders, ordered by format and name.
 
-    Raises: SourceError: a place is not there; a file that is named, or every file of the folders, is of no known kind.
-        SpecError: a file needs schemas, and they are not named.
+    `remark` is called for each skipped file. `schemas`: the place of the schemas of messages in Confluent's frames.
+
+    Raises: SourceError: a place does not exist; a named file, or every file of the folders, has an unknown format.
+        SpecError: a file needs schemas that are not named.
     """
     search = _Search(schemas, remark or (lambda _: None))
     schema_file = None if schemas is None or schemas.file is None else normal(schemas.file)
     files, hidden = _files(paths, schema_file)
     if hidden:
-        search.remark(f"{_hidden(hidden)} passed over")
+        search.remark(f"{_hidden(hidden)} skipped")
     for file in files:
         search.add(file)
     search.finish({normal(path) for path in paths})
@@ -63,7 +64,7 @@ def find_tables(
 
 
 class _Search:
-    """Looks into files, one after the other."""
+    """Searches files for tables, one file after the other."""
 
     def __init__(self, schemas: SchemaPlace | None, remark: Remark) -> None:
         self._schemas, self.remark = schemas, remark
@@ -76,7 +77,7 @@ class _Search:
         self.tables: list[FoundTable] = []
 
     def add(self, file: Path) -> None:
-        """Look into one file."""
+        """Search one file."""
         sample = read_sample(file)
         form = self._format_of(sample)
         if form is not None:
@@ -94,20 +95,20 @@ class _Search:
             self._unread[file] = Unread(described(sample))
 
     def finish(self, named: set[Path]) -> None:
-        """Finish the tables of all files. `named`: the files that were named themselves.
+        """Finish the tables of all files. `named`: the files that the user named.
 
-        Raises: SourceError: a file that is named is of no known kind, or no file is of a known one.
+        Raises: SourceError: a named file has an unknown format, or all files have.
         """
         self.tables = [*self._rows.values(), *(table for each in self._formats.values() for table in each.finished())]
         if named & self._unread.keys() or (self._unread and not self.tables):
             raise none_read(self._unread)
         for file, found in self._unread.items():
-            self.remark(f"{file} is passed over: {found.what}{f' ({found.way_out})' if found.way_out else ''}")
+            self.remark(f"{file} is skipped: {found.what}{f' ({found.way_out})' if found.way_out else ''}")
 
     def _format_of(self, sample: Sample) -> str | None:
-        """The format of a file's events. Frames come first where their schemas are named for these files.
+        """The format of a file's events. Frames are checked first if their schemas are named for these files.
 
-        Raises: SpecError: it needs schemas, and they are not named.
+        Raises: SpecError: the file needs schemas that are not named.
         """
         is_named = self._schemas is not None and not self._schemas.of_project
         if not is_named and (found := best_format(sample)) is not None:
@@ -121,9 +122,9 @@ class _Search:
         return None if found is None else found.name
 
     def _checked_frames(self, sample: Sample) -> str | None:
-        """The format of frames; None where none of them holds an event.
+        """The format of frames; None if none of them holds an event.
 
-        Raises: SpecError: their schemas are not named. SpecError, SourceError: they cannot be had.
+        Raises: SpecError: their schemas are not named. SpecError, SourceError: the schemas cannot be loaded.
         """
         if self._schemas is None:
             raise SpecError(
@@ -155,7 +156,7 @@ class _Search:
         table = rows_table(sample)
         if (tool := tool_of(sample)) is not None:
             table.tool = tool.name
-            self.remark(f"{sample.path}: these are {tool.name}, {NOT_READ}: they are taken as plain rows")
+            self.remark(f"{sample.path}: these are {tool.name}, {NOT_READ}: they are read as plain rows")
         place = (table.name or "", sample.container, table_folder(sample.path))
         if place in self._rows:
             self._rows[place].merge(table)
@@ -167,8 +168,9 @@ class _Search:
 
 
 def _files(paths: Iterable[Path], schema_file: Path | None) -> tuple[list[Path], list[Path]]:
-    """The visible files at the places, folders searched to the bottom, without the file of schemas; and those that are
-    passed over for their names, as Hadoop does.
+    """The visible files at the places, with those of subfolders, without the file of schemas; and the hidden files.
+
+    Hidden files are skipped by their names, as Hadoop does.
 
     Raises: SourceError: there are no visible files.
     """
@@ -189,14 +191,14 @@ def _files(paths: Iterable[Path], schema_file: Path | None) -> tuple[list[Path],
     places = ", ".join(map(str, paths))
     if hidden:
         raise SourceError(
-            f"Cannot find files in {places}: {_hidden(list(hidden))} passed over.",
-            "rename them; a run passes them over, too",
+            f"Cannot find files in {places}: {_hidden(list(hidden))} skipped.",
+            "rename them; a run skips them, too",
         )
     raise SourceError(f"Cannot find files in {places}.", "name files or folders with events")
 
 
 def _hidden(files: Sequence[Path]) -> str:
-    """How many files are hidden, and which."""
+    """The number of hidden files, and the names of the first ones."""
     listed = ", ".join(file.name for file in files[:SHOWN])
     more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
     is_one = len(files) == 1
@@ -206,15 +208,17 @@ def _hidden(files: Sequence[Path]) -> str:
 
 @dataclass(frozen=True)
 class SilentFile:
-    """A file without changes. `format`: that of its control events, None where it has none."""
+    """A file without changes. `format`: the format of its control events; None if it has none."""
 
     path: Path
     container: str
     format: str | None
 
     def is_blank_for(self, table: FoundTable) -> bool:
-        """Whether a run that reads the table finds nothing in the file. Of rows, tomorrow's files are those of its
-        name."""
+        """Whether a run that reads the table finds nothing in the file.
+
+        For plain rows, the file must belong to the table by its name: future files have such names, too.
+        """
         if self.format is not None:
             return False
         is_readable = self.path.suffix not in _BINARY and table.container not in ("avro", "parquet")
@@ -229,7 +233,7 @@ class SilentFile:
 
 
 def _silent_file(sample: Sample) -> SilentFile | None:
-    """A file without records, or with null messages and fillers only; None of another one."""
+    """A file without records, or with only null messages and fillers; None for other files."""
     if sample.container == "empty" or (sample.container in ("avro", "parquet") and not sample.has_records):
         return SilentFile(sample.path, sample.container, None)
     for each in OF_BYTES:
@@ -247,8 +251,8 @@ def _no_change(paths: Sequence[Path], reasons: Counter[str]) -> SourceError:
     if reasons:
         return SourceError(f"Cannot find a change of a table in {where}: {rejects_in_words(reasons)}.", _WITH_CHANGES)
     return SourceError(
-        f"Cannot find a change of a table in {where}: the files are empty, or hold control events, null messages or"
-        " fillers only.",
+        f"Cannot find a change of a table in {where}: the files are empty, or hold only control events, null"
+        " messages or fillers.",
         _WITH_CHANGES,
     )
 

@@ -1,4 +1,4 @@
-"""The tables that written specs write: by their default names, or by others where two would write one table."""
+"""The names of the tables that new specs write: the default names, or others if two specs would write one table."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ PLACES: Final = ("latest", "history", "changes")
 
 @dataclass(frozen=True)
 class OtherName:
-    """A line of `target`: the place, the name to write there, the default name, and whose that is."""
+    """A line of `target`: the setting, its value, the default name, and the owner of the default name."""
 
     place: str
     name: str
@@ -26,8 +26,9 @@ class OtherName:
 
 
 def other_names(tables: Sequence[str], namespace: str, present: Iterable[Path] = ()) -> list[list[OtherName]]:
-    """What the spec of each table has to say under `target`: nothing where its default names are free. `present`: the
-    specs that are there already.
+    """The lines of `target` in the spec of each table; none if its default names are free.
+
+    `present`: the specs that exist already.
     """
     taken = own_tables(namespace)
     for file in present:
@@ -48,13 +49,13 @@ def other_names(tables: Sequence[str], namespace: str, present: Iterable[Path] =
 
 
 def _names(chosen: dict[str, Any], table: str, namespace: str) -> dict[str, str]:
-    """The names of a spec's tables. They are not checked here: `validate` reports a name that is none."""
+    """The names of a spec's tables. They are not checked here: `validate` reports invalid names."""
     target = target_values(TargetConfig.model_construct(**chosen), table, namespace)
     return {place: getattr(target, place) for place in PLACES}
 
 
 def _of_file(file: Path, namespace: str) -> dict[str, str]:
-    """The tables that a spec writes, whether it is complete or not, and whose they are."""
+    """The tables that a spec writes, also if it is incomplete, with their owners."""
     spec = read_document(file).value
     table = spec.get("table") if isinstance(spec, dict) else None
     if not isinstance(spec, dict) or not isinstance(table, str):
@@ -70,5 +71,5 @@ def _numbered(name: str) -> Iterator[str]:
 
 
 def _spelt(name: str, namespace: str) -> str:
-    """The name as a spec has it: a namespace of the environment stays a reference to it."""
+    """The name in the form of specs: a namespace from the environment stays a reference."""
     return as_written(namespace) + name.removeprefix(namespace) if name.startswith(f"{namespace}.") else name

@@ -1,4 +1,4 @@
-"""Topics sampled for `init`: their first and last records as files of lines, which are looked into as all files are."""
+"""Samples of topics for `init`: the first and last records, written to files of lines and read like all files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from siltstone.engine.spec.interpolation import as_written
 from siltstone.engine.spec.model import KafkaSpec
 
 SAMPLE_RECORDS: Final = 4_000
-"""Of a topic: half of them are its first, half its last ones."""
+"""Records per topic: half of them are the first ones, half the last ones."""
 READ_AT_ONCE: Final = 500
 _WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 ADDRESS: Final = "write it like kafka://broker:9092/topic, several topics with commas"
@@ -35,7 +35,7 @@ ADDRESS: Final = "write it like kafka://broker:9092/topic, several topics with c
 
 @dataclass(frozen=True)
 class FoundTopics:
-    """Topics, the tables in them, and which of the topics keep only the last record of each key."""
+    """Topics and their tables. `compacted`: the topics that keep only the last record of each key."""
 
     kafka: KafkaSpec
     tables: Sequence[FoundTable]
@@ -43,7 +43,7 @@ class FoundTopics:
     compacted: frozenset[str]
 
     def place(self, table: FoundTable) -> EventPlace:
-        """Where the events of a table are. Rows do not name their table: theirs are its topics only."""
+        """The place of the events of a table. Rows do not name their table: for rows, only its topics."""
         own = [self.of_files[file] for file in table.files]
         topics = own if table.format == ROWS else self.kafka.topics
         named = topics[0] if len(topics) == 1 else f"[{', '.join(topics)}]"
@@ -57,9 +57,9 @@ class FoundTopics:
 
 
 def topics_at(address: str, options: Iterable[tuple[str, str]] = ()) -> KafkaSpec:
-    """The topics that an address names: kafka://broker:9092/topic.
+    """The topics that an address such as kafka://broker:9092/topic names.
 
-    Raises: SpecError: it names none.
+    Raises: SpecError: it names no broker or no topic.
     """
     bootstrap, _, names = address.removeprefix(TOPICS).partition("/")
     topics = tuple(name for name in names.split(",") if name)
@@ -71,8 +71,8 @@ def topics_at(address: str, options: Iterable[tuple[str, str]] = ()) -> KafkaSpe
 def find_in_topics(kafka: KafkaSpec, remark: Remark, schemas: SchemaPlace | None = None) -> FoundTopics:
     """The tables in topics.
 
-    Raises: SourceError: a topic is not there, or holds nothing of a known kind. SpecError: the brokers refuse the
-        connection; or schemas are needed, and are not named.
+    Raises: SourceError: a topic does not exist, or has no records of a known format. SpecError: the brokers refuse the
+        connection, or necessary schemas are not named.
     """
     cluster = cluster_of(kafka, f"{TOPICS}{','.join(kafka.topics)}")
     partitions = cluster.partitions()
@@ -105,7 +105,7 @@ def sampled(kafka: KafkaSpec, partitions: Sequence[Partition]) -> list[tuple[Par
 def _tables(
     files: dict[Path, str], records: dict[str, list[tuple[Partition, Any]]], remark: Remark, schemas: SchemaPlace | None
 ) -> list[FoundTable]:
-    """The tables in samples: events have their records around them; what are rows with these, are rows without."""
+    """The tables in samples. Events are written with their records around them, plain rows without."""
     for file, topic in files.items():
         _write(file, records[topic], "json" if _hold_json(records[topic]) else "base64")
     held: list[str] = []
@@ -141,14 +141,14 @@ def _write(file: Path, records: Iterable[tuple[Partition, Any]], around: Around)
 
 
 def _file(folder: Path, number: int, topic: str) -> Path:
-    """The file of a topic. Rows name no table: the last parts of the topic's name do, as folder and file."""
+    """The file of a topic. Rows name no table, so the last parts of the topic's name become folder and file."""
     *_, schema, table = ["topics", *topic.split(".")]
     return folder / str(number) / (schema or "topics") / f"{table or 'rows'}.jsonl"
 
 
 @contextmanager
 def _named(files: dict[Path, str], remark: Remark) -> Iterator[Remark]:
-    """Remarks and errors about the files, with their topics instead."""
+    """Replaces the files with their topics in remarks and errors."""
 
     def named(text: str) -> str:
         for file, topic in files.items():

@@ -1,4 +1,4 @@
-"""Records of Avro and Parquet files as messages, as a run reads them."""
+"""Records of Avro and Parquet files as messages, in the form in which a run reads them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OF_EVENTS: Final = frozenset({"payload", "mods"})
 
 @dataclass(frozen=True)
 class TypedRecords:
-    """The first records of a file that describes its columns. `types`: of the columns, as they are stored."""
+    """The first records of a file that describes its columns. `types`: the stored types of the columns."""
 
     kind: Kind
     pieces: Sequence[TypedFile]
@@ -43,12 +43,12 @@ class TypedRecords:
 
     @property
     def number(self) -> int:
-        """How many records the file has."""
+        """The number of records in the file."""
         return sum(piece.records for piece in self.pieces)
 
     @property
     def is_whole(self) -> bool:
-        """Whether the first records are all."""
+        """Whether the first records are all records."""
         return self.number <= MOST[self.kind]
 
     @cached_property
@@ -58,12 +58,12 @@ class TypedRecords:
 
     @cached_property
     def events(self) -> tuple[Message, ...]:
-        """The records as events; none where no field holds the changes of one."""
+        """The records as events; empty if no field holds the changes of an event."""
         return self._first("events") if self.kind == "avro" and _OF_EVENTS & self.types.keys() else ()
 
     @cached_property
     def topic_messages(self) -> tuple[Message, ...]:
-        """The records as messages of bytes; none where no column holds such."""
+        """The records as messages of bytes; empty if no column holds messages."""
         if len(self.types) > 1 and not _OF_A_TOPIC & self.types.keys():
             return ()
         binary = [name for name, kind in self.types.items() if isinstance(kind, T.BinaryType)]
@@ -73,7 +73,9 @@ class TypedRecords:
         try:
             return self._first("messages")
         except SourceError as error:
-            if error.message.startswith(NO_MESSAGES):  # a column is stored as bytes that is none in the file
+            if error.message.startswith(
+                NO_MESSAGES
+            ):  # a column becomes bytes in the table, but is not bytes in the file
                 return ()
             raise
 

@@ -1,4 +1,4 @@
-"""Files that are not read: what is in them, and what to do about it."""
+"""Describes files that siltstone does not read, and what the user can do about them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ _OTHER_FORMATS: Final = f"siltstone reads {', '.join(FORMATS)}"
 
 @dataclass(frozen=True)
 class Unread:
-    """What is in a file that is not read. `way_out`: what to do about it, where it is known what it is."""
+    """The content of a file that is not read. `way_out`: what the user can do, if the content is known."""
 
     what: str
     way_out: str | None = None
 
 
 def unread_events(sample: Sample) -> Unread | None:
-    """What a file holds whose records look like plain rows and are none: what a known tool writes, or events inside of
-    something; None of another file."""
+    """The content of a file whose records look like plain rows but are not; None for other files.
+
+    They are records of a known tool, or have events inside of them.
+    """
     tool, envelope = tool_of(sample), envelope_of(sample)
     if tool is not None and not tool.is_rows:
         what = f"these are {tool.name}, {NOT_READ}"
@@ -39,7 +41,7 @@ def unread_events(sample: Sample) -> Unread | None:
 
 
 def none_read(unread: Mapping[Path, Unread]) -> SourceError:
-    """The error for files of which none is read."""
+    """The error if no file is read."""
     listed = ", ".join(f"{file} ({found.what})" for file, found in list(unread.items())[:SHOWN])
     more = f" and {len(unread) - SHOWN} more" if len(unread) > SHOWN else ""
     ways = list(dict.fromkeys(found.way_out for found in unread.values()))
@@ -49,18 +51,18 @@ def none_read(unread: Mapping[Path, Unread]) -> SourceError:
     return SourceError(
         f"Cannot recognise what is in {listed}{more}. Looked for {looked_for}; rows: JSON objects, CSV with a header,"
         " or Parquet or Avro records. Nothing was written.",
-        "name only files with events, or write the spec by hand (specs/README.md)",
+        "name only files with events, or write the spec by hand (docs/reference/spec.md)",
     )
 
 
 def described(sample: Sample) -> str:
-    """What is in a file of no known format."""
+    """The content of a file of unknown format."""
     if sample.container == "document":
-        return "one JSON document; siltstone reads one record a line: jq -c '.[]' for an array of them, else jq -c ."
+        return "one JSON document; siltstone reads one record per line: jq -c '.[]' for an array, else jq -c ."
     if sample.container == "text":
         return "neither lines of JSON nor CSV, Avro or Parquet"
     if sample.container == "json" and all(line.text.lstrip()[:1] == b"[" for line in sample.lines):
-        return "lines that are JSON arrays; siltstone reads one record a line: jq -c '.[]'"
+        return "lines that are JSON arrays; siltstone reads one record per line: jq -c '.[]'"
     alike = resembled(sample)
     if alike is not None:
         candidate, outcome = alike

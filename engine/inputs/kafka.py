@@ -36,6 +36,7 @@ CHECK_BROKER: Final = "check that the broker runs, and source.kafka.bootstrap; t
 _REFUSED: Final = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM")
 _INSECURE: Final = ("_SSL", *_REFUSED)
 """Of these, a broken handshake can be that of a broker that restarts: it ends a run only if it lasts."""
+_TLS_ALERT: Final = "tls alert"  # librdkafka reports a refused client certificate as a broken connection
 _READER: Final = {
     "enable.auto.commit": False,
     "isolation.level": "read_committed",
@@ -75,7 +76,7 @@ class Client:
     def failure(self, error: Any, name: str = "") -> SiltstoneError:
         """An error of librdkafka as siltstone's. `name`: what is read."""
         code, what, text = error.name(), f"Cannot read {name or self._name}", self._without_secrets(error.str())
-        if code in _INSECURE:
+        if code in _INSECURE or _TLS_ALERT in text:
             return SpecError(f"{what}: the broker refuses the connection ({text}).", CHECK_OPTIONS)
         if code in ("_INVALID_ARG", "_CONFLICT"):
             return SpecError(f"{OPTIONS}: {text}.", CHECK_OPTIONS)

@@ -14,7 +14,7 @@ from siltstone.engine.inputs.counting import CountedFile
 from siltstone.engine.inputs.listing import listed
 from siltstone.engine.inputs.pending_files import PendingFile
 from siltstone.engine.inputs.task_errors import raised_in_task
-from siltstone.engine.names import apart, quoted
+from siltstone.engine.names import deduplicated, quoted
 
 UNREADABLE = (PySparkException,)
 _WHILE_READING: Final = re.compile(r"error while reading file (?:file:)?/*(/.*?|\w+:.*?)\.? *(?:SQLSTATE|$)")
@@ -63,9 +63,9 @@ def computed(records: DataFrame, pending: Sequence[PendingFile]) -> DataFrame:
 
 
 def record_of(columns: Iterable[str]) -> Column:
-    """Columns as one, `record`, by names that Spark tells apart."""
+    """Columns as one, `record`, by names that Spark tells deduplicated."""
     names = list(columns)
-    fields = zip(names, apart(names), strict=True)
+    fields = zip(names, deduplicated(names), strict=True)
     return F.struct(*[F.col(quoted(name)).alias(own) for name, own in fields]).alias("record")
 
 

@@ -1,1 +1,1 @@
-"""What needs an event's neighbours: rules over light values in plain Python, and the Spark steps that call them."""
+"""Rules that need several events, in plain Python over a few values, and the Spark steps that apply them."""

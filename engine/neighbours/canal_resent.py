@@ -1,18 +1,18 @@
-"""The messages that Canal sent again after a rollback.
+"""Finds the messages that Canal sent a second time after a rollback.
 
-A lane is a partition of a topic (of a folder, where no topic is named), or where there is none, all files in the order
-of their names. What is at one place of a lane is one message, however often it was delivered. Messages of one `id`
-that follow each other are a batch. After a rollback the whole batch just before comes again, message by message and
-equal in all but `id` and `ts`, as the beginning of the next batch, which may go on longer. Inside one batch equal
-messages are changes of their own. Of a batch that follows files that were not read, the beginning is not known.
+A lane is a partition of a topic (or of a folder, if the messages name no topic). Without partitions, all files in the
+order of their names are one lane. All deliveries at one place of a lane are one message. Consecutive messages with one
+`id` are a batch. After a rollback Canal repeats the whole previous batch, message by message and equal in all fields
+except `id` and `ts`, at the beginning of the next batch. That batch can have more messages. Inside one batch, equal
+messages are separate changes. If the files before a batch were not read, the beginning of the batch is unknown.
 
     id       1  1  2  2  3  3  3  4  4
     message  A  B  C  D  C  D  E  E  F
     resent                x  x         batch 4 begins with E, but batch 3 was C D E
 
-A lane can be as long as a night: it is judged in pieces, each alone. The batches at the ends of a piece can go on in
-the next one, or come again there. They are the border of the piece: the borders of all pieces of a lane decide about
-them.
+A lane can have all messages of a run, so it is classified in separate pieces. The batches at the ends of a piece can
+continue in the next piece, or be repeated there. They are the border of the piece. The borders of all pieces of a lane
+are classified together.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from typing import Final, NamedTuple
 
 FOLLOWS: Final = 0
 CUT: Final = 1
-"""What is before the message is not known."""
+"""The messages before it are unknown."""
 SEPARATE: Final = 2
-"""The message begins a whole batch, which was compared with the one before it."""
+"""The message begins a complete batch, which was compared with the batch before it."""
 _AT_AN_END: Final = 2
-"""So many batches at each end of a piece are its border."""
+"""The number of batches at each end of a piece that are its border."""
 Lane = tuple[str, int, str]
 Place = tuple[int, str, int]
 
 
-class SourceBatch(NamedTuple):
-    """A message that was delivered. `place`: where it is in its lane: an offset, or a file and a line, which have the
-    offset -1. `start`: what a border knows of its beginning."""
+class Delivery(NamedTuple):
+    """A delivery of a message. `place`: its place in its lane: an offset, or the offset -1 with a file and a line.
+    `start`: how its batch begins, if that is known (FOLLOWS, CUT or SEPARATE)."""
 
     place: Place
     file: str
@@ -46,10 +46,10 @@ class SourceBatch(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """Each of the messages is the deliveries at one place; the least of them counts."""
+    """A batch. A message is the list of deliveries at one place, of which the first in order counts."""
 
     start: int
-    messages: list[list[SourceBatch]]
+    messages: list[list[Delivery]]
 
     def contents(self) -> list[int]:
         return [deliveries[0].content for deliveries in self.messages]
@@ -67,17 +67,17 @@ def place_of(file: str, line: int, partition: int | None, offset: int | None) ->
     return (-1, file, line) if partition is None or offset is None else (offset, "", 0)
 
 
-def resent_of_lane(deliveries: Iterable[SourceBatch]) -> list[SourceBatch]:
-    """The deliveries of a lane, or of the borders of all its pieces, that were sent before."""
+def resent_of_lane(deliveries: Iterable[Delivery]) -> list[Delivery]:
+    """The repeated deliveries of a lane, or of the borders of all its pieces."""
     batches = _batches(deliveries)
-    return [source_batch for pair in pairwise(batches) for source_batch in _repeated(*pair)]
+    return [delivery for pair in pairwise(batches) for delivery in _repeated(*pair)]
 
 
-def resent_of_piece(deliveries: Iterable[SourceBatch]) -> tuple[list[SourceBatch], list[SourceBatch]]:
-    """Those that were sent before for certain, by this piece of a lane alone; and its border."""
+def resent_of_piece(deliveries: Iterable[Delivery]) -> tuple[list[Delivery], list[Delivery]]:
+    """The deliveries of a piece that are certainly repeated, and the border of the piece."""
     batches = _batches(deliveries)
     inner = batches[_AT_AN_END - 1 : -1]
-    resent = [source_batch for pair in pairwise(inner) for source_batch in _repeated(*pair)]
+    resent = [delivery for pair in pairwise(inner) for delivery in _repeated(*pair)]
     if len(batches) <= 2 * _AT_AN_END:
         return resent, list(_border(batches))
     first, last = batches[:_AT_AN_END], batches[-_AT_AN_END:]
@@ -85,10 +85,10 @@ def resent_of_piece(deliveries: Iterable[SourceBatch]) -> tuple[list[SourceBatch
     return resent, [*_border(first), *_border([begin, *last[1:]], is_first=False)]
 
 
-def _batches(deliveries: Iterable[SourceBatch]) -> list[_Batch]:
+def _batches(deliveries: Iterable[Delivery]) -> list[_Batch]:
     messages = [list(found) for _, found in groupby(sorted(deliveries, key=_weight), key=lambda one: one.place)]
     batches: list[_Batch] = []
-    before: SourceBatch | None = None
+    before: Delivery | None = None
     for message in messages:
         first = message[0]
         start = _start(first, before)
@@ -99,29 +99,29 @@ def _batches(deliveries: Iterable[SourceBatch]) -> list[_Batch]:
     return batches
 
 
-def _weight(source_batch: SourceBatch) -> tuple[Place, bool, str, str, int]:
-    return source_batch.place, source_batch.after_gap, source_batch.file, source_batch.id, source_batch.content
+def _weight(delivery: Delivery) -> tuple[Place, bool, str, str, int]:
+    return delivery.place, delivery.after_gap, delivery.file, delivery.id, delivery.content
 
 
-def _start(first: SourceBatch, before: SourceBatch | None) -> int:
+def _start(first: Delivery, before: Delivery | None) -> int:
     if first.start is not None:
         return first.start
     return CUT if first.after_gap and (before is None or before.file != first.file) else FOLLOWS
 
 
-def _repeated(before: _Batch, batch: _Batch) -> Iterator[SourceBatch]:
-    """What a batch has sent again of the one before: all of that, or nothing."""
+def _repeated(before: _Batch, batch: _Batch) -> Iterator[Delivery]:
+    """The messages of a batch that repeat the previous batch: all messages of that batch, or none."""
     number = len(before.messages)
     if batch.start == FOLLOWS and before.start != CUT and batch.contents()[:number] == before.contents():
         for message in batch.messages[:number]:
             yield from message
 
 
-def _border(batches: Sequence[_Batch], is_first: bool = True) -> Iterator[SourceBatch]:
-    """The messages with what is known of their start. What is before the first one of a piece, its lane knows."""
+def _border(batches: Sequence[_Batch], is_first: bool = True) -> Iterator[Delivery]:
+    """The messages of batches, each with its known start. The start of a piece is known only in its lane."""
     for batch in batches:
         start: int | None = None if is_first and batch is batches[0] else batch.start
         for message in batch.messages:
-            for source_batch in message:
-                yield source_batch._replace(start=start)
+            for delivery in message:
+                yield delivery._replace(start=start)
             start = FOLLOWS

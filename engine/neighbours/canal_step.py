@@ -1,7 +1,7 @@
-"""The Spark step that finds what Canal sent a second time: `canal_resent` over all lanes, their pieces in parallel.
+"""The Spark step that finds messages which Canal sent twice: `canal_resent` over the pieces of lanes, in parallel.
 
-messages -> a few numbers of each -> pieces: what was sent before, and borders -> lanes: what was sent before
-                                  -> the greatest time so far
+messages -> a few values of each -> pieces: repeated messages, and borders -> lanes: repeated messages
+                                 -> the greatest time so far
 both + events -> events
 """
 
@@ -26,11 +26,11 @@ from siltstone.engine.decode.formats.canal_message import (
 from siltstone.engine.decode.position_text import EPOCH
 from siltstone.engine.frames import checkpointed
 from siltstone.engine.names import PLACE
-from siltstone.engine.neighbours.canal_resent import SourceBatch, lane_of, place_of, resent_of_lane, resent_of_piece
+from siltstone.engine.neighbours.canal_resent import Delivery, lane_of, place_of, resent_of_lane, resent_of_piece
 from siltstone.engine.schema.control_kinds import REDELIVERY
 
 PIECE: Final = 16
-"""A piece is two to the power of this many places of a lane: as much as a task judges at once."""
+"""A piece has two to the power of this number of places. One task classifies a piece at once."""
 ENOUGH: Final = 3
 LANE: Final = ("lane_channel", "lane_partition", "lane_folder")
 ORDER: Final = ("at_offset", "at_file", "at_line")
@@ -47,11 +47,11 @@ SENT: Final = pa.schema(
         *(("content", pa.int64()), ("after_gap", pa.bool_()), ("es", pa.int64())),
     ]
 )
-"""What is looked at of a message: its place, its batch (null: it is in none), a hash of what stays the same when it is
-sent again, and its time in milliseconds (null where it orders nothing)."""
+"""The values of a message: its place, its batch (null: it is in none), a hash of the fields that do not change when it
+is repeated, and its time in milliseconds (null if it does not order changes)."""
 _SENT: Final = ("file", "line", "after_gap", "id", "content")
 _LINES: Final = pa.schema([("file", pa.string()), ("line", pa.int64())])
-_JUDGED: Final = pa.schema(
+_CLASSIFIED: Final = pa.schema(
     [
         *(*_PLACED, *((field.name, field.type) for field in _LINES)),
         *(("after_gap", pa.bool_()), ("content", pa.int64()), ("start", pa.int32()), ("is_resent", pa.bool_())),
@@ -64,13 +64,13 @@ _OF_CHANGES: Final = (
 
 
 def resolved(events: DataFrame, sent: DataFrame, piece: int = PIECE) -> DataFrame:
-    """The events as their neighbours show them: changes of messages that were sent before are control events, and
-    positions have the greatest time so far in their partition.
+    """The events with repeated changes as control events, and with positions that have the greatest time so far in
+    their partition.
 
-    Needs: the frame of events of all lines of the files, and of the files next to them that are needed (`are_enough`);
+    Needs: the frame of events of all lines of the files, and of the needed files next to them (`has_enough_batches`);
         sent: the columns of SENT, of the same lines.
     Gives: the frame of events.
-    Rows: filters; one for each message that was sent before.
+    Rows: filters; one for each repeated message.
     """
     known = F.broadcast(_found(sent.transform(partial(checkpointed, eager=False)), piece))
     return events.join(known, on=list(PLACE), how="left").transform(_resolved, events.columns)  # one row a line
@@ -84,10 +84,10 @@ def lanes_of(sent: DataFrame) -> set[Lane]:
     return {tuple(row) for row in sent.where(F.col("id").isNotNull()).select(*LANE).distinct().collect()}
 
 
-def are_enough(sent: DataFrame, new_lanes: Callable[[], Collection[Lane]]) -> bool:
-    """Whether three batches of each lane of the new messages begin among those of files on one side of them: one that
-    can go on across the border, and two next to each other, of which the second can repeat the first. `new_lanes` is
-    called only where it matters.
+def has_enough_batches(sent: DataFrame, new_lanes: Callable[[], Collection[Lane]]) -> bool:
+    """Whether the files on one side of the new messages have the beginnings of three batches of each lane: one batch
+    that can continue across the border, and two consecutive batches, of which the second can repeat the first.
+    `new_lanes` is called only if it is needed.
 
     Needs: the columns of SENT.
     """
@@ -100,23 +100,23 @@ def are_enough(sent: DataFrame, new_lanes: Callable[[], Collection[Lane]]) -> bo
 
 
 def _batches(batched: DataFrame) -> dict[Lane, int]:
-    """How many batches of each lane begin."""
+    """The number of batches that begin in each lane."""
     begins = ~F.col("id").eqNullSafe(F.lag("id").over(_in_lane()))
     counted = batched.select(*LANE, begins.alias("begins")).groupBy(*LANE).agg(F.count_if("begins").alias("batches"))
     return {tuple(row[name] for name in LANE): row["batches"] for row in counted.collect()}
 
 
 def _found(sent: DataFrame, piece: int) -> DataFrame:
-    """The messages that were sent before, and those whose lane has seen a later time.
+    """The repeated messages, and the messages after a later time in their lane.
 
     Needs: the columns of SENT.
     Gives: file, line, is_resent, reached (null: no time is later).
-    Rows: filters; one for each message of which something is known.
+    Rows: filters; one for each such message.
     """
     number = F.struct(F.shiftright("at_offset", piece), "at_file", F.shiftright("at_line", piece)).alias("piece")
     batched = sent.where(F.col("id").isNotNull())
-    judged = batched.groupBy(*LANE, number).applyInArrow(_judged_piece, from_arrow_schema(_JUDGED))
-    resent = judged.groupBy(*LANE).applyInArrow(_judged_lane, from_arrow_schema(_LINES))
+    classified = batched.groupBy(*LANE, number).applyInArrow(_resent_in_piece, from_arrow_schema(_CLASSIFIED))
+    resent = classified.groupBy(*LANE).applyInArrow(_resent_in_lane, from_arrow_schema(_LINES))
     so_far = F.max("es").over(_in_lane().rangeBetween(Window.unboundedPreceding, Window.currentRow))
     timed = sent.where(F.col("es").isNotNull()).select(*PLACE, "es", so_far.alias("reached"))
     late = timed.where(F.col("reached") > F.col("es")).select(*PLACE, F.lit(False).alias("is_resent"), "reached")
@@ -133,7 +133,7 @@ def _in_lane() -> WindowSpec:
 
 
 def _resolved(known: DataFrame, columns: Iterable[str]) -> DataFrame:
-    """Needs: the frame of events, is_resent, reached. Gives: the columns."""
+    """Resolve events with their known facts. Needs: the frame of events, is_resent, reached. Gives: `columns`."""
     is_redelivery = F.coalesce(F.col("is_resent"), F.lit(False)) & (F.col("kind") == CHANGE)
     message = F.coalesce(F.get_json_object("text", "$.value"), F.col("text"))
     made = {name: F.when(~is_redelivery, F.col(name)) for name in _OF_CHANGES} | {
@@ -147,7 +147,7 @@ def _resolved(known: DataFrame, columns: Iterable[str]) -> DataFrame:
 
 
 def _position() -> Column:
-    """The position in a partition with the greatest time so far; null where the event has none there."""
+    """The position in a partition with the greatest time so far. Null if the event has no such position."""
     segments = [
         F.when(F.col(name) >= 0, F.lpad(F.hex(name), width, "0"))
         for name, width in (("reached", 12), ("kafka_partition", 8), ("kafka_offset", 16), ("tx_order", 8))
@@ -160,7 +160,7 @@ def _position() -> Column:
 
 
 def sent_batches(lists: Iterable[list[Message]]) -> Iterator[pa.RecordBatch]:
-    """Makes batches of SENT, a row for each message that is in a batch, or has a time that orders it."""
+    """Makes batches of SENT, with a row for each message that is in a batch or has a time that orders it."""
     for messages in lists:
         rows = [row for message in messages if (row := _sent(message)) is not None]
         columns = [pa.array([row[at] for row in rows], field.type) for at, field in enumerate(SENT)]
@@ -181,7 +181,7 @@ def _sent(message: Message) -> tuple[Any, ...] | None:
 
 
 def _message(text: bytes) -> tuple[CanalMessage | None, int | None]:
-    """A message and the hash of its content. One that is broken is part of its batch, too, where it can be read."""
+    """A message and the hash of its content. A broken message is part of its batch, too, if its batch can be read."""
     try:
         message = read_message(text)
     except BrokenMessageError as broken:
@@ -189,28 +189,28 @@ def _message(text: bytes) -> tuple[CanalMessage | None, int | None]:
     return message, message.content()
 
 
-def _judged_piece(table: pa.Table) -> pa.Table:
-    """One piece of a lane: what was sent before, and its border, of which that is not known yet."""
+def _resent_in_piece(table: pa.Table) -> pa.Table:
+    """One piece of a lane: its repeated messages, and its border, which is not classified yet."""
     resent, border = resent_of_piece(_deliveries(table, _SENT))
     lane = {name: table.column(name)[0].as_py() for name in LANE}
     rows = [lane | _row(one) | {"is_resent": True} for one in resent]
-    return pa.Table.from_pylist(rows + [lane | _row(one) for one in border], _JUDGED)
+    return pa.Table.from_pylist(rows + [lane | _row(one) for one in border], _CLASSIFIED)
 
 
-def _judged_lane(table: pa.Table) -> pa.Table:
-    """What was sent before of one lane, of which pieces and borders are judged."""
+def _resent_in_lane(table: pa.Table) -> pa.Table:
+    """The repeated messages of one lane, from its classified pieces and their borders."""
     known = list(zip(_deliveries(table, (*_SENT, "start")), table.column("is_resent").to_pylist(), strict=True))
     resent = [one for one, is_resent in known if is_resent]
     resent += resent_of_lane(one for one, is_resent in known if not is_resent)
     return pa.Table.from_pylist([{"file": one.file, "line": one.line} for one in resent], _LINES)
 
 
-def _deliveries(table: pa.Table, names: Sequence[str]) -> Iterator[SourceBatch]:
-    """The rows of a table. `names`: the columns of the fields of `SourceBatch` after its place."""
+def _deliveries(table: pa.Table, names: Sequence[str]) -> Iterator[Delivery]:
+    """The rows of a table. `names`: the columns of the fields of `Delivery` after its place."""
     places = zip(*[table.column(name).to_pylist() for name in ORDER], strict=True)
-    return map(SourceBatch, places, *[table.column(name).to_pylist() for name in names])
+    return map(Delivery, places, *[table.column(name).to_pylist() for name in names])
 
 
-def _row(source_batch: SourceBatch) -> dict[str, Any]:
-    row = source_batch._asdict()
+def _row(delivery: Delivery) -> dict[str, Any]:
+    row = delivery._asdict()
     return dict(zip(ORDER, row.pop("place"), strict=True)) | row

@@ -1,15 +1,15 @@
-"""What two events of a SharePlex source say together: which two lines are one update.
+"""Finds pairs of lines of a SharePlex source that are one update.
 
-An UPDATE BEFORE has the row before its UPDATE AFTER. It is the line before it, where nothing that both say speaks
-against that; else the one with the same place in the same transaction, or the place before it, wherever it is:
-SharePlex counts both as one operation, or as two.
+An UPDATE BEFORE has the before image of its UPDATE AFTER. It is the previous line, if no field of the two lines
+contradicts that. Otherwise it is the line, at any place, with the same operation number in the same transaction, or
+with the number before it: SharePlex counts both lines as one operation or as two.
 
     line   operation        transaction   operation in it
     1      UPDATE BEFORE    7.1           1
-    2      UPDATE AFTER     7.1           2                  of line 1
+    2      UPDATE AFTER     7.1           2                  completes line 1
     3      UPDATE BEFORE    7.1           3
     4      ins              7.2           1
-    5      UPDATE AFTER     7.1           4                  of line 3
+    5      UPDATE AFTER     7.1           4                  completes line 3
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Place = tuple[str | None, str | None, str, int | None]
 
 
 def paired(events: Sequence[Event]) -> list[Event]:
-    """The events, with the row before in each UPDATE AFTER whose UPDATE BEFORE is among them. What the decoder gave the
-    halves for this is gone."""
+    """The events, with the before image in each UPDATE AFTER whose UPDATE BEFORE is among them. The fields that the
+    decoder set for this are removed."""
     befores = [event for event in events if event.control_kind == UPDATE_BEFORE]
     afters = [event for event in events if event.control_kind == UPDATE_AFTER]
     rows = _RowsBefore(befores, afters)
@@ -46,7 +46,7 @@ def _completed(after: Event, rows: _RowsBefore) -> list[Event]:
 
 
 class _RowsBefore:
-    """The rows that UPDATE BEFOREs have, by their lines and by their places."""
+    """The rows of UPDATE BEFORE events, by their lines and by their operation numbers."""
 
     def __init__(self, befores: Sequence[Event], afters: Sequence[Event]) -> None:
         self._by_line: dict[Line, Event] = {(before.file, before.line): before for before in befores}
@@ -64,7 +64,7 @@ class _RowsBefore:
         self._by_place[place] = max(before.before, self._by_place.get(place, before.before))
 
     def of(self, after: Event) -> bytes | None:
-        """The row before an UPDATE AFTER; None where there is none."""
+        """The before image of an UPDATE AFTER. None if there is none."""
         neighbour = self._by_line.get((after.file, after.line - 1))
         if neighbour is not None and neighbour.before is not None and _belong(neighbour, after):
             return neighbour.before
@@ -80,7 +80,7 @@ def _place(event: Event, places_before: int = 0) -> Place:
 
 
 def _belong(before: Event, after: Event) -> bool:
-    """Whether two lines, one after the other, can be halves of one update."""
+    """Whether two consecutive lines can be the halves of one update."""
     if before.table is None or before.table != after.table or before.tx_id != after.tx_id:
         return False
     if None not in (before.event_id, after.event_id) and before.event_id != after.event_id:

@@ -1,7 +1,8 @@
-"""The Spark step that gives a source its pairs of lines (SharePlex, `shareplex_pairs` over frames) and its one order.
+"""The Spark step that joins pairs of lines of a SharePlex source (`shareplex_pairs`) and gives it one order.
 
-A look at the records finds halves of updates, and changes without a position in the log. Most sources have neither:
-then nothing else is computed. Halves are put together by transaction, each one in a task; no other event is moved.
+A scan of the records finds halves of updates, and changes without a position in the log. Most sources have neither;
+then the step computes nothing else. Halves are grouped by transaction, and one task joins each group. No other event is
+shuffled.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ _ZEROS: Final = "0" * 12
 _ROW: Final = "0" * 8
 _REST: Final = 2**31 - 1
 SIGNS: Final = pa.schema([("has_halves", pa.bool_()), ("lacks_scn", pa.bool_())])
-"""Whether some events are halves of updates; and whether a change lacks an SCN and has its position by coordinates,
-which is looked for only where SCNs can order the source."""
+"""Whether some events are halves of updates; and whether a change lacks an SCN and has a position by coordinates. The
+second is determined only if SCNs can order the source."""
 
 
 def resolved(events: DataFrame, signs: DataFrame, source: SourceSpec) -> DataFrame:
-    """The events as their neighbours show them: pairs of lines are one update, and one order has all changes.
+    """The events with pairs of lines as one update, and all changes in one order.
 
     Needs: the frame of events, of all messages of a batch; signs: the columns of SIGNS, of the same messages.
     Gives: the frame of events.
@@ -52,12 +53,12 @@ def resolved(events: DataFrame, signs: DataFrame, source: SourceSpec) -> DataFra
 
 
 def signs_of(source: SourceSpec, declared: Declared) -> Make:
-    """Makes batches of SIGNS of the records of a source. `declared`: the tables that specs name, and their keys."""
+    """Makes batches of SIGNS from the records of a source. `declared`: the tables of specs, and their keys."""
     return partial(_signs, source, dict(declared))
 
 
 def by_coordinates(source: SourceSpec) -> Column:
-    """The position of a change by where it was delivered: its offset, or its file and line. After every SCN.
+    """The position of a change by its coordinates: its offset, or its file and line. It sorts after every SCN.
 
     Needs: file, line, kafka_partition, kafka_offset.
     """
@@ -70,7 +71,7 @@ def by_coordinates(source: SourceSpec) -> Column:
 
 
 def _at_coordinates(events: DataFrame, source: SourceSpec) -> DataFrame:
-    """All changes with the positions of their coordinates, in the declared epochs that they are in."""
+    """All changes with positions by their coordinates, in their declared epochs."""
     turns = (F.col("kind") == CHANGE) & F.col("position").isNotNull() & ~_is_at_coordinates()
     epoch = F.lpad(F.hex(_epoch() + 1), EPOCH_DIGITS, "0")
     turned = F.concat(epoch, F.substring(by_coordinates(source), EPOCH_DIGITS + 1, _REST))
@@ -99,7 +100,7 @@ def _hex(name: str, width: int) -> Column:
 
 
 def _joined(*segments: Column) -> Column:
-    """Null where a segment is."""
+    """The position of some segments. Null if a segment is null."""
     return F.concat(F.lit(SECOND_EPOCH), *[part for segment in segments for part in (F.lit("-"), segment)])
 
 
@@ -107,9 +108,9 @@ def _joined(*segments: Column) -> Column:
 
 
 def _paired(events: DataFrame) -> DataFrame:
-    """The halves of updates as `shareplex_pairs.paired` gives them, and all other events as they are."""
+    """The events with the halves of updates joined by `shareplex_pairs.paired`."""
     is_half = F.coalesce(F.col("control_kind").isin(UPDATE_BEFORE, UPDATE_AFTER), F.lit(False))
-    # Halves belong to one transaction. Where it has no name, one line follows the other.
+    # Halves belong to one transaction. Without a transaction id they are consecutive lines of one file.
     group = ("table", "tx_id", F.when(F.col("tx_id").isNull(), F.col("file")))
     whole = events.where(is_half).groupBy(*group).applyInArrow(_of_transaction, events.schema)
     return events.where(~is_half).unionByName(whole)
@@ -145,7 +146,7 @@ def _signs(source: SourceSpec, declared: Declared, lists: Iterable[list[Message]
 
 
 def is_at_coordinates(event: Event) -> bool:
-    """Whether an event is a change that has its position by coordinates."""
+    """Whether an event is a change with a position by coordinates."""
     return (
         event.kind == CHANGE and event.position is not None and int(event.position[:EPOCH_DIGITS], 16) % OWN_EPOCHS == 1
     )

@@ -1,4 +1,4 @@
-"""THE order of one key's changes. Every step that looks before or after a change uses the window defined here."""
+"""The order of one key's changes. Every step that looks before or after a change uses the window defined here."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 
 def sortable(rows: DataFrame) -> DataFrame:
-    """Spell out what the chronology sorts by and no column says: all its windows then share one sort.
+    """Add the sort columns that the chronology needs and the rows lack, so that all windows share one sort.
 
     Needs: key, is_read, own_position, ts.
     Gives: the same columns, then key_hash (numbers sort faster than structs), read_place (of READs only).
@@ -26,18 +26,24 @@ def per_key() -> WindowSpec:
 def chronology() -> WindowSpec:
     """One key's rows in order; aggregates over it run from the key's first row to the current one.
 
-    `place` says where a READ without a position stands among the others; it is null for all where there is none. At one
-    position: streamed changes before the READs that borrowed it; the delete half of a key change before
-    whatever takes its key; READs by the position they carry, then by time; then the order inside the transaction; where
-    that is not told, the offset in the partition; where there is none, either, the turn that ops and images give
-    (`ties`). The content decides what nothing else does, so that the order is a function of the changes alone, whatever
-    files they came in; `ingest_ts` and `batch` only pick which copy of a change stands first.
+    The order is, from the first criterion to the last:
+
+    1. the open version that the fold starts from;
+    2. `place`: puts READs without a position between the others; null on all rows if there are no such READs;
+    3. the position;
+    4. at one position, streamed changes before the READs that borrowed it;
+    5. the delete half of a key change before the change that takes its key (`rank`);
+    6. READs by the position they carry, then by time (`read_place`);
+    7. the order inside the transaction, else the offset in the partition, else the order by ops and images
+       (`tie_breaking`);
+    8. the content hash, so that the order depends on the changes alone and not on the files that they came in;
+    9. `ingest_ts` and `batch`, which only decide which copy of a change is first.
     """
     return per_key().orderBy(*chronology_columns())
 
 
 def chronology_columns() -> list[Column]:
-    """What orders the rows of one key: columns, because Spark sorts again for an expression that it has sorted by."""
+    """The sort columns of one key's rows. Spark would repeat the sort if they were expressions."""
     return [
         F.col("is_base").desc(),
         F.col("place").asc_nulls_first(),
@@ -65,19 +71,23 @@ def until_before() -> WindowSpec:
 
 
 def whole_key() -> WindowSpec:
-    """All rows of the key. Ordered like the others, so that Spark computes it together with them."""
+    """All rows of the key. It has the same order as the other windows, so that Spark computes them together."""
     return chronology().rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
 
 
 def latest_known(value: Column, when: Column, window: WindowSpec | None = None) -> Column:
-    """The newest `value` so far (or in `window`) among the rows where `when` holds. `value` must not be null there:
-    box it."""
+    """The newest `value` so far (or in `window`) among the rows where `when` holds.
+
+    `value` must not be null there: wrap a value that can be null in a struct.
+    """
     return F.last(F.when(when, value), ignorenulls=True).over(window or so_far())
 
 
 def look_back(rows: DataFrame, first: Sequence[str] = (), before: Sequence[str] = ()) -> DataFrame:
-    """Show each row the first one of its key and the one right before it. What asks for no more than that needs no
-    window of its own: each costs another copy of every row.
+    """Show each row the first row of its key and the row right before it.
+
+    Steps that need no more than that use these columns and no window of their own: each window costs another copy of
+    every row.
 
     Needs: what `mark_redeliveries` needs; the columns `first` and `before`.
     Gives: the same columns, then _first (struct of `first`), and _previous (struct of identity and `before`, null for
@@ -90,21 +100,24 @@ def look_back(rows: DataFrame, first: Sequence[str] = (), before: Sequence[str] 
 
 
 TIED: Final = ("tx_order", "offset", "rank", "present")
-"""What `has_tie` and `carries_otherwise` ask of the row before."""
+"""The columns that `has_tie` and `carries_other_columns` read from the row before."""
 
 
 def identity() -> Column:
-    """What tells one change of a key from another. A READ without a position is known by its time.
+    """The columns that identify a change of a key. Two rows with the same identity are copies of one change.
 
-    READs of one window stand at its close, all of them: their own positions tell them apart.
+    All READs of one window have the place of its close, so their own positions distinguish them. Time identifies a
+    READ without a position.
     """
     read_at = F.when(F.col("position").isNull(), F.col("commit_ts")).alias("read_at")
     return F.struct("is_base", "is_read", "position", "own_position", "op", "content_hash", read_at)
 
 
 def has_tie(previous: Column) -> Column:
-    """Whether the change before, as `look_back` gives it with TIED, is another one at the same place, and only offsets,
-    or ops and images, say which is which."""
+    """Whether the change before is another one at the same place, and only offsets, or ops and images, order the two.
+
+    Needs: previous: the change before, as `look_back` gives it with TIED.
+    """
     other = ~previous["identity"].eqNullSafe(identity())
     same = (previous["identity"]["position"] == F.col("position")) & ~F.col("is_base")
     by_offset = F.col("offset").isNotNull() & previous["offset"].isNotNull()
@@ -113,24 +126,27 @@ def has_tie(previous: Column) -> Column:
     return F.coalesce(same & other & (by_offset | (is_streamed & has_none)), F.lit(False))
 
 
-def carries_otherwise(previous: Column) -> Column:
-    """Whether the change before, as `look_back` gives it with TIED, is the same one, with other columns."""
+def carries_other_columns(previous: Column) -> Column:
+    """Whether the change before is a copy of this one that carries other columns.
+
+    Needs: previous: the change before, as `look_back` gives it with TIED.
+    """
     return previous["identity"].eqNullSafe(identity()) & ~previous["present"].eqNullSafe(F.col("present"))
 
 
 def mark_redeliveries(rows: DataFrame) -> DataFrame:
-    """Tell the first copy of a change from those that were delivered again.
+    """Mark the copies of a change that were delivered after the first one.
 
     Needs: is_base, is_read, op, position, own_position, content_hash, commit_ts, and _previous as `look_back` gives it.
-    Gives: the same columns, then is_again.
-    Rows: 1:1. A copy follows its original directly and repeats its state, so it can stay in the timeline.
+    Gives: the same columns, then is_redelivery.
+    Rows: 1:1. A copy comes directly after its original and has the same state, so it can stay in the timeline.
 
-        position  op      content   is_again
+        position  op      content   is_redelivery
         10        insert  A         no
         20        update  B         no
-        20        update  B         yes   the same change again
+        20        update  B         yes   a second copy of the same change
         20        delete  B         no    another op at the same position
-        30        update  B         no    the same content later is another change
-        (none)    read    A         no    a READ without a position is known by its time
+        30        update  B         no    the same content at a later position is another change
+        (none)    read    A         no    time identifies a READ without a position
     """
-    return rows.withColumn("is_again", F.col("_previous.identity").eqNullSafe(identity()))
+    return rows.withColumn("is_redelivery", F.col("_previous.identity").eqNullSafe(identity()))

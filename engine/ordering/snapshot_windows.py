@@ -1,12 +1,12 @@
-"""Snapshot windows: which READs still count once the streamed changes of their key are known.
+"""Snapshot windows: the part of the log in which a streamed change supersedes a READ of the same key.
 
-One chunk of a snapshot reads, as a grammar: ``low_watermark ( read | change )* high_watermark``. A streamed change
-supersedes every READ of the same key whose window contains it; a READ that nothing supersedes takes its place at the
-window's close. Where the window of a READ lies is told by columns that `attach_windows` adds:
+One chunk of a snapshot has this grammar: ``low_watermark ( read | change )* high_watermark``. A streamed change
+supersedes every READ of the same key whose window contains it. A READ that is not superseded takes its place at the
+window's close. `attach_windows` adds the columns that bound the window of a READ:
 
 - ``close``: the position at which the READ takes its place;
-- ``low_position``: where the window opened, null when neither a marker nor the READ itself says so;
-- ``low_ts``: streamed changes committed at or after this instant, and at or before ``close``, lie inside.
+- ``low_position``: where the window opened; null if neither a marker nor the READ itself has it;
+- ``low_ts``: streamed changes committed at or after this time, and at or before ``close``, are inside.
 """
 
 from datetime import timedelta
@@ -21,25 +21,25 @@ from siltstone.engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
 
 
 def seconds(duration: timedelta) -> float:
-    """A duration in seconds, as Spark's interval functions take it."""
+    """A duration in seconds, for Spark's interval functions."""
     return duration.total_seconds()
 
 
 def segment(number: int) -> Column:
-    """A segment of the position, counted from 1; empty where it has fewer. Needs: position."""
+    """A segment of the position, counted from 1; empty if there are fewer. Needs: position."""
     return F.split_part("position", F.lit("-"), F.lit(number))
 
 
 def orders_statements() -> Column:
-    """Whether the position of a change is the place of its statement, which can be committed long after a READ.
+    """Whether the position of a change is that of its statement, which can be committed long after a READ.
 
     Needs: source, position.
     """
-    return is_from(lambda kind: kind.orders_statements) | says_no_commit()
+    return is_from(lambda kind: kind.orders_statements) | lacks_commit_position()
 
 
-def says_no_commit() -> Column:
-    """Whether the position of a change is that of its statement alone, although others of its source name the commit.
+def lacks_commit_position() -> Column:
+    """Whether the position of a change lacks the commit, which positions of this kind of source usually name.
 
     Needs: source, position.
     """
@@ -52,11 +52,11 @@ def says_no_commit() -> Column:
 
 
 def chunk_windows(control: DataFrame) -> DataFrame:
-    """The windows that markers of the signal table delimit.
+    """The windows that the markers of the signal table delimit.
 
     Needs: control rows (source, kind, event_id, position, commit_ts).
     Gives: source, window_id, open_position, open_ts, close_position (null: still open).
-    Rows: one a window; a redelivered marker counts once (the earliest open, the earliest close).
+    Rows: one per window; a redelivered marker counts once (the earliest open, the earliest close).
     """
     opened = F.col("kind") == WINDOW_OPEN
     closed = F.col("kind") == WINDOW_CLOSE
@@ -74,14 +74,15 @@ def chunk_windows(control: DataFrame) -> DataFrame:
 
 
 def attach_windows(changes: DataFrame, windows: DataFrame | None, margin: timedelta) -> DataFrame:
-    """Say for every READ where its window lies.
+    """Add the bounds of its window to every READ.
 
-    Needs: source, origin, position, commit_ts; windows as `chunk_windows` gives them, or None when there are none.
+    Needs: source, origin, position, commit_ts; windows as `chunk_windows` gives them, or None if there are none.
     Gives: the columns of `changes`, then close, low_position, low_ts (all null for streamed changes).
     Rows: 1:1.
 
-    The margin reaches back before the window because a commit can stand in the log before a query can see its row.
-    The markers' own commit time bounds the window too: a connector that lags stamps its READs long after the query.
+    The window starts earlier by the margin, because a commit can be in the log before a query can see its row. It also
+    starts no later than the opening marker's commit time: a connector that lags gives READs a time long after the
+    query.
     """
     is_read = F.col("origin") == names.ORIGIN_SNAPSHOT
     back = F.make_dt_interval(secs=F.lit(seconds(margin)))
@@ -93,10 +94,10 @@ def attach_windows(changes: DataFrame, windows: DataFrame | None, margin: timede
             F.when(is_read, F.col("commit_ts") - back).alias("low_ts"),
         )
     # READs of one chunk share the position they borrowed, so the join is over few distinct positions, not over READs.
-    # They are cut from their lineage (nothing is computed here): joined as they are, `changes` would be planned twice.
-    asked = changes.where(is_read).select("source", "position").distinct()
-    found = F.broadcast(enclosing_windows(asked, windows).transform(checkpointed, eager=False))
-    joined = changes.join(found, on=["source", "position"], how="left")  # found: one row a (source, position)
+    # The lazy checkpoint cuts their lineage. Otherwise `changes` would be planned twice.
+    read_positions = changes.where(is_read).select("source", "position").distinct()
+    found = F.broadcast(enclosing_windows(read_positions, windows).transform(checkpointed, eager=False))
+    joined = changes.join(found, on=["source", "position"], how="left")  # found: one row per (source, position)
     return joined.select(
         *[changes[name] for name in changes.columns if name not in ("source", "position")],
         F.col("source"),
@@ -108,34 +109,33 @@ def attach_windows(changes: DataFrame, windows: DataFrame | None, margin: timede
 
 
 def streamed_before() -> Column:
-    """What had been streamed when the snapshot of a READ began, where READs of its kind of source say it in their
-    position; null otherwise.
+    """The position up to which changes were streamed when the snapshot of a READ began.
 
-    From there on the stream shows which changes the READ has seen, and which it has not.
+    Null if positions of this kind of source do not have it. Changes after it can be in the READ or not.
     """
     found = F.lit(None).cast("string")
     for kind in SOURCES:
         if kind.snapshot_segment is not None:
             reached = segment(kind.snapshot_segment)
-            says = F.col("source").startswith(kind.begins) & (reached != "")
-            found = F.when(says, F.concat_ws("-", segment(1), reached)).otherwise(found)
+            has_segment = F.col("source").startswith(kind.begins) & (reached != "")
+            found = F.when(has_segment, F.concat_ws("-", segment(1), reached)).otherwise(found)
     return found
 
 
 def enclosing_windows(positions: DataFrame, windows: DataFrame) -> DataFrame:
-    """The window each position lies in.
+    """The window that contains each position.
 
     Needs: positions (source, position) without duplicates; windows as `chunk_windows` gives them.
     Gives: source, position, open_position, open_ts, close_position.
-    Rows: filters to positions inside a window: of several, the one that closes last.
+    Rows: filters to positions inside a window. Of several windows, the one that closes last.
 
         windows             position   gives
         [10, 20] [30, 40]    15        [10, 20]
-                             20        [10, 20]   a READ can borrow the closing marker's own position
-                             25        nothing
+                             20        [10, 20]   a READ can borrow the position of the closing marker
+                             25        none
                              40        [30, 40]
-        [50, never closed    60        nothing: its own position is all that is known of the READ's window
-        [70, 90] [75, 80]    77        [70, 90]   two snapshots at once: each change of either may be in the READ
+        [50, never closed    60        none: the READ's window is known only by its own position
+        [70, 90] [75, 80]    77        [70, 90]   two snapshots at once: a change in either can be in the READ
                              85        [70, 90]
     """
     opened = windows.where(F.col("close_position").isNotNull()).select(
@@ -144,9 +144,9 @@ def enclosing_windows(positions: DataFrame, windows: DataFrame) -> DataFrame:
         F.lit(0).alias("turn"),
         F.struct("close_position", "open_position", "open_ts").alias("window"),
     )
-    asked = positions.select("source", "position", F.lit(1).alias("turn"), F.lit(None).alias("window"))
+    wanted = positions.select("source", "position", F.lit(1).alias("turn"), F.lit(None).alias("window"))
     before = Window.partitionBy("source").orderBy("position", "turn").rowsBetween(Window.unboundedPreceding, 0)
-    placed = opened.unionByName(asked).withColumn("window", F.max("window").over(before))
+    placed = opened.unionByName(wanted).withColumn("window", F.max("window").over(before))
     not_closed_before = F.col("window.close_position") >= F.col("position")
     return placed.where((F.col("turn") == 1) & F.col("window").isNotNull() & not_closed_before).select(
         "source", "position", "window.open_position", "window.open_ts", "window.close_position"

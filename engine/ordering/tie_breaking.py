@@ -1,7 +1,7 @@
-"""Changes of one key at one position of which neither a transaction nor a partition gives the order.
+"""Order changes of one key at one position when neither a transaction nor a partition orders them.
 
-Their ops and whole images do, as far as they can: each change leads from one state of the row to another, and each
-starts where the one before it ended.
+Ops and complete images give an order: each change leads from one state of the row to another, and it starts in the
+state in which the change before it ended.
 
     change                   starts from   ends in
     insert A                 no row        A
@@ -10,16 +10,17 @@ starts where the one before it ended.
     delete, before A         A             no row
     delete, truncate         (unknown)     no row
 
-The chain is built from its end. The last change is one that no other starts from; before each change stands one that
-ends where it starts. Where that leaves a choice: changes that lead on from a row that was there before all of them come
-first; then inserts before updates, updates before truncates, deletes last; then the lower hash of the content.
+The chain is built from its end. The last change is one whose end state starts no other change. The change before each
+change is one that ends in the state where it starts. If several changes fit, this decides: changes that continue a
+row that existed before all of them come first; then inserts before updates before truncates before deletes; then the
+lower content hash.
 
     insert A; update A to B; update B to A       in this order
     insert A; delete                             in this order
     delete, before A; insert B                   in this order: the delete is of another row
-    update to A; update to B                     by the hash of their content
+    update to A; update to B                     by content hash
 
-Where one key has more than MOST_CHAINED changes at one position, only ops and hashes order them.
+If one key has more than MOST_CHAINED changes at one position, only ops and hashes order them.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +34,7 @@ from siltstone.engine import names
 from siltstone.engine.frames import is_from
 
 MOST_CHAINED: Final = 16
-"""Following images takes time that grows with the cube of their number."""
+"""The time to build a chain grows with the cube of the number of changes."""
 NO_ROW: Final = 0
 _IDENTITY: Final = "struct<rank: int, content: bigint>"
 _FACTS: Final = ("rank", "content", "starts", "ends")
@@ -42,7 +43,7 @@ _RANKS: Final = {names.OP_INSERT: 0, names.OP_UPDATE: 1, names.OP_TRUNCATE: 2, n
 
 @dataclass(frozen=True)
 class Tied:
-    """What orders tied changes. `starts`, `ends`: as `start_of` and `end_of` give them."""
+    """The columns that order tied changes. `starts`, `ends`: as `start_of` and `end_of` give them."""
 
     is_tied: Column
     op: Column
@@ -52,46 +53,48 @@ class Tied:
 
 
 def transaction_order() -> Column:
-    """Where a change stands in its transaction. What a source numbers anew when it starts again is as little a part of
-    the change as an offset is."""
-    return F.when(~is_numbered_anew(), F.col("tx_order"))
+    """The number of a change in its transaction; null if its source changes the numbers when it restarts.
+
+    Such a number does not belong to the change. It is treated like an offset.
+    """
+    return F.when(~renumbers_on_restart(), F.col("tx_order"))
 
 
 def partition_offset(is_read: Column) -> Column:
-    """Where a change stands in its partition (struct kafka_partition, number); null where its transaction says it."""
-    number = F.coalesce("kafka_offset", F.when(is_numbered_anew(), F.col("tx_order")))
+    """The offset of a change in its partition (struct kafka_partition, number); null if its transaction orders it."""
+    number = F.coalesce("kafka_offset", F.when(renumbers_on_restart(), F.col("tx_order")))
     is_offset = ~is_read & transaction_order().isNull() & number.isNotNull()
     return F.when(is_offset, F.struct("kafka_partition", number.alias("number")))
 
 
-def is_numbered_anew() -> Column:
-    """Whether a source numbers its records anew when it starts again."""
+def renumbers_on_restart() -> Column:
+    """Whether a source gives its records other numbers when it restarts."""
     return is_from(lambda kind: kind.renumbers_transactions)
 
 
 def start_of(op: Column, before: Column, columns: Sequence[str]) -> Column:
-    """The state of the row that a change starts from: a hash; null where it is not known."""
+    """The state of the row before a change, as a hash; null if it is unknown."""
     is_known = op.isin(names.OP_UPDATE, names.OP_DELETE) & before.isNotNull()
     return F.when(op == names.OP_INSERT, F.lit(NO_ROW).cast("bigint")).when(is_known, _image(before, columns))
 
 
 def end_of(op: Column, row: Column, present: Column, columns: Sequence[str]) -> Column:
-    """The state that a change leaves the row in: a hash; null where the change does not carry all of it."""
+    """The state of the row after a change, as a hash; null if the change lacks columns."""
     is_gone = op.isin(names.OP_DELETE, names.OP_TRUNCATE)
     return F.when(is_gone, F.lit(NO_ROW).cast("bigint")).when(present.isNull(), _image(row, columns))
 
 
 def _image(image: Column, columns: Sequence[str]) -> Column:
-    """A hash of an image; Spark's own passes nulls over."""
+    """A hash of an image. Spark's hash functions skip nulls, so the nulls are hashed too."""
     values = [image[name] for name in columns]
     return F.xxhash64(F.lit(len(values)), *values, *[value.isNull() for value in values])
 
 
 def with_turns(rows: DataFrame, group: Sequence[Column], tied: Tied) -> DataFrame:
-    """Number the tied changes of each group in their order; all copies of a change have its number.
+    """Number the tied changes of each group in order; all copies of a change have the same number.
 
-    Needs: what `group` and `tied` are of.
-    Gives: the same columns, then turn (null where nothing is tied).
+    Needs: the columns that `group` and `tied` use.
+    Gives: the same columns, then turn (null if there is no tie).
     Rows: 1:1.
     """
     of = rows.select(
@@ -116,7 +119,7 @@ def with_turns(rows: DataFrame, group: Sequence[Column], tied: Tied) -> DataFram
     is_chained = F.col("_is_tied") & F.col("_has_image") & F.col("_many").between(2, MOST_CHAINED)
     change = F.struct(F.col("_rank").alias("rank"), F.col("_content").alias("content"), *_states())
     gathered = counted.withColumn("_changes", F.collect_set(F.when(is_chained, change)).over(whole))
-    # Once a group: its first row has the chain, and all rows look it up there.
+    # The chain is computed once per group, on its first row. All rows look it up there.
     chain = F.when(is_chained & (F.col("_number") == 1), chained(F.col("_changes")))
     linked = gathered.withColumn("_chain", chain).withColumn("_chain", F.first("_chain").over(whole))
     place = F.array_position("_chain", F.struct(F.col("_rank").alias("rank"), F.col("_content").alias("content")))
@@ -138,7 +141,7 @@ def _rank(op: Column) -> Column:
 def chained(changes: Column) -> Column:
     """The identities (struct rank, content) of changes in the order of their chain.
 
-    `changes`: an array of struct rank, content, starts, ends. Copies of one change can differ in what is known of it.
+    `changes`: an array of struct rank, content, starts, ends. Copies of one change can know different states.
     """
     identities = F.array_distinct(F.transform(changes, _identity))
     one_each = F.transform(identities, lambda identity: _merged(changes, identity))
@@ -146,15 +149,15 @@ def chained(changes: Column) -> Column:
 
 
 def _chain(changes: Column) -> Column:
-    """`chained` of changes that have no copies."""
-    marked = F.aggregate(changes, F.transform(changes, _begun(changes)), lambda found, _: _spread(found))
+    """`chained` for changes without copies."""
+    marked = F.aggregate(changes, F.transform(changes, _mark_old(changes)), lambda found, _: _spread_age(found))
     none, unknown = F.array().cast(f"array<{_IDENTITY}>"), F.lit(None).cast("bigint")
     start = F.struct(marked.alias("left"), none.alias("done"), unknown.alias("from"))
     return F.aggregate(changes, start, lambda state, _: _one_more(state), lambda state: state["done"])
 
 
 def _named(value: Column, use: Callable[[Column], Column]) -> Column:
-    """What is made of a value that is used more than once: as the parameter of a lambda it is computed once."""
+    """Apply `use` to a value that it uses more than once. As the parameter of a lambda, the value is computed once."""
     return F.transform(F.array(value), use)[0]
 
 
@@ -171,7 +174,7 @@ def _meets(ends: Column, starts: Column) -> Column:
 
 
 def _merged(changes: Column, identity: Column) -> Column:
-    """One change for all its copies; what they know otherwise of a state is not known."""
+    """One change for all its copies. A state on which the copies disagree is unknown."""
     copies = F.filter(changes, lambda change: _identity(change).eqNullSafe(identity))
 
     def known(name: str) -> Column:
@@ -182,8 +185,8 @@ def _merged(changes: Column, identity: Column) -> Column:
     return F.struct(identity["rank"].alias("rank"), identity["content"].alias("content"), *states)
 
 
-def _begun(changes: Column) -> Callable[[Column], Column]:
-    """Whether a change starts from a row that none of the changes made: `is_old`."""
+def _mark_old(changes: Column) -> Callable[[Column], Column]:
+    """Mark changes that start from a row that none of the changes made: `is_old`."""
 
     def mark(change: Column) -> Column:
         is_row = F.coalesce(change["starts"] != NO_ROW, F.lit(False))
@@ -193,8 +196,8 @@ def _begun(changes: Column) -> Callable[[Column], Column]:
     return mark
 
 
-def _spread(changes: Column) -> Column:
-    """A change that starts from a row which an old one left is old, too."""
+def _spread_age(changes: Column) -> Column:
+    """Mark the changes that continue an old row: they start where an old change ends."""
 
     def mark(change: Column) -> Column:
         is_row = F.coalesce(change["starts"] != NO_ROW, F.lit(False))
@@ -209,7 +212,7 @@ def _with_age(change: Column, is_old: Column) -> Column:
 
 
 def _one_more(state: Column) -> Column:
-    """Put one more change before those that are in order."""
+    """Put one more change before those that are already in order."""
     left = state["left"]
     fitting = F.filter(left, lambda change: _meets(change["ends"], state["from"]))
     last = F.filter(left, lambda change: ~_leads_on(change, left))
@@ -230,5 +233,5 @@ def _one_more(state: Column) -> Column:
 
 
 def _leads_on(change: Column, changes: Column) -> Column:
-    """Whether another change starts from the state that this one leaves."""
+    """Whether another change starts from the state in which this one ends."""
     return F.exists(changes, lambda other: _is_other(other, change) & _meets(change["ends"], other["starts"]))

@@ -37,22 +37,22 @@ class Choice:
 
         Raises: SpecError: at one of the places is none, or nothing is left.
         """
-        lost = [place for place in self.places if not any(stands_at(each, place) for each in found)]
+        lost = [place for place in self.places if not any(is_at(each, place) for each in found)]
         if lost:
             raise SpecError(
                 f"Cannot find a waiting reject at {', '.join(lost)}.", "`siltstone rejects show` names them"
             )
-        meant = [each for each in found if self._means(each)]
+        meant = [each for each in found if self._matches(each)]
         if not meant:
             raise SpecError("Cannot find such a reject: none is waiting.", "`siltstone rejects list` shows them")
         return meant
 
-    def _means(self, reject: "Reject") -> bool:
-        is_there = not self.places or any(stands_at(reject, place) for place in self.places)
+    def _matches(self, reject: "Reject") -> bool:
+        is_there = not self.places or any(is_at(reject, place) for place in self.places)
         return is_there and self.matching in reject.reason
 
 
-def stands_at(reject: "Reject", place: str) -> bool:
+def is_at(reject: "Reject", place: str) -> bool:
     """Whether a reject stands in the file, or at the line of it, that a text names."""
     file, _, line = place.rpartition(":")
     named, wanted = (file, int(line)) if file and line.isdigit() else (place, reject.line)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from siltstone.engine.spec.model import ProjectSpec, TableSpec
 
 WAITING = "waiting"
-TAKEN_AGAIN = "taken again"
+RETAKEN = "taken again"
 DISMISSED = "dismissed"
 Place = tuple[str, int, str, int]
 """(consumer, batch, file, line): what a replay's mark names."""
@@ -62,7 +62,7 @@ def rejects(catalog: Reader, project: "ProjectSpec", specs: "Iterable[TableSpec]
     rows = _rows(catalog, f"{project.namespace}.{REJECTS}", without=() if records else ("record",))
     inputs, replays = (_rows(catalog, f"{project.namespace}.{name}") for name in (INPUTS, REPLAYS))
     claims = Claims(catalog, project, known, [*inputs, *replays])
-    marks, again = _marks(replays, claims), _taken_again(inputs, claims)
+    marks, again = _marks(replays, claims), _retaken(inputs, claims)
     dismissed = dismissals(catalog, project.namespace)
     hidden = {spec.table for spec in known.values() if any(c.mask for c in (spec.columns or {}).values())}
     sources = {table: spec.source.path for table, spec in known.items()}
@@ -74,7 +74,7 @@ def rejects(catalog: Reader, project: "ProjectSpec", specs: "Iterable[TableSpec]
             continue
         status, run_id = marks.get(place, (WAITING, None))
         if status == WAITING and any(b > row["batch"] and n <= row["line"] for b, n in again[consumer, row["file"]]):
-            status = TAKEN_AGAIN
+            status = RETAKEN
         dismissal = dismissed.get(place) if status == WAITING else None
         status = DISMISSED if dismissal else status
         source = consumer.removeprefix(CONTROL_OF) if consumer.startswith(CONTROL_OF) else sources.get(consumer, "")
@@ -140,7 +140,7 @@ def _marks(replays: Iterable[dict[str, Any]], claims: Claims) -> dict[Place, tup
     }
 
 
-def _taken_again(inputs: Iterable[dict[str, Any]], claims: Claims) -> dict[tuple[str, str], list[tuple[int, int]]]:
+def _retaken(inputs: Iterable[dict[str, Any]], claims: Claims) -> dict[tuple[str, str], list[tuple[int, int]]]:
     """(batch, first line) of all that was taken, by consumer and file."""
     found: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for row in inputs:

@@ -1,4 +1,4 @@
-"""The one place that joins the layers."""
+"""The commands: the only package that joins the layers."""
 
 from siltstone.engine.run.catch_up import catch_up
 from siltstone.engine.run.drop import drop

@@ -1,4 +1,4 @@
-"""How a run publishes what it wrote, and checks it: before, where the spec says so, else after."""
+"""Publish what a run wrote, and check it: before publishing if the spec requires it, otherwise after."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,15 +12,15 @@ from siltstone.engine.run.run_reports import Progress
 from siltstone.engine.table.commit import Branch
 
 Checks = Callable[..., Sequence[CheckReport]]
-"""(spark, project, spec, run_id, since_batch, sums, history_branch, latest_branch) -> results. Given by the caller:
-the engine knows nothing of how checks are judged."""
+"""(spark, project, spec, run_id, since_batch, sums, history_branch, latest_branch) -> results. The caller passes the
+function: the engine does not depend on `quality`."""
 
 Branches = tuple[Branch | None, Branch | None]
 
 
 @dataclass(frozen=True)
 class Checking:
-    """The checks of one run; `checks` None: it runs none."""
+    """The checks of one run. None: it runs no checks."""
 
     run_id: str
     progress: Progress
@@ -37,10 +37,10 @@ class Checking:
     ) -> tuple[Sequence[CheckReport] | None, list[str]]:
         """Publish the branches of history and latest, history first, and check the batches after `since`.
 
-        `is_blocking`: the checks run on the branches, and nothing is published where one at severity error fails.
+        `is_blocking`: the checks run on the branches, and nothing is published if one at severity error fails.
         `is_due`: whether there is anything to check.
 
-        Gives: the results, None where no check ran; the names of the checks that kept the branches from publishing.
+        Gives: the results, None if no check ran; the names of the checks that blocked publishing.
         """
         results = None
         if is_blocking:
@@ -63,7 +63,7 @@ class Checking:
     def results(
         self, context: FoldContext, branches: Branches, since: int, sums: Mapping[str, int]
     ) -> Sequence[CheckReport] | None:
-        """The checks of one table, on the branches or on what is published. None without checks."""
+        """Run the checks of one table, on the branches or on the published tables. None without checks."""
         if self.checks is None:
             return None
         self.progress(context.spec.table, "checking")
@@ -73,27 +73,27 @@ class Checking:
 
 
 def failed_checks(results: Sequence[CheckReport] | None) -> list[str]:
-    """The checks at error severity that failed."""
+    """The names of failed checks at severity error."""
     return [r.check for r in results or () if r.status == "failed" and r.severity == "error"]
 
 
 def with_results(report: TableReport, results: Sequence[CheckReport] | None) -> TableReport:
-    """The report with the results of the checks; failed ones at error severity set the exit code."""
+    """The report with the results of the checks. A failed check at severity error sets the exit code."""
     exit_code = QualityError.exit_code if failed_checks(results) else report.exit_code
     return replace(report, checks=None if results is None else tuple(results), exit_code=exit_code)
 
 
 def blocked(report: TableReport, broken: Sequence[str]) -> TableReport:
-    """The report of a table that its checks kept from being published: readers keep the tables of the run before."""
+    """The report of a table whose checks blocked publishing: readers see the tables of the run before."""
     message = (
         f"Cannot publish {report.table}: checks failed ({', '.join(broken)}). The tables are as they were before"
-        " the run. Hint: look at the findings; the batch is folded again by the next run."
+        " the run. Hint: look at the findings; the next run retries the batch."
     )
     return replace(report, status=BLOCKED, error=message, exit_code=QualityError.exit_code)
 
 
 def run_sums(context: FoldContext, ingested: IngestResult, source: SourceReport) -> dict[str, int]:
-    """The numbers of a run for its checks: those that must close, and each outcome."""
+    """The numbers of a run for its checks: the sums that must match, and the count of each outcome."""
     return {
         "read": source.read,
         "taken": sum(source.taken.values()),
@@ -109,5 +109,5 @@ def run_sums(context: FoldContext, ingested: IngestResult, source: SourceReport)
 
 
 def nothing_read(path: str) -> SourceReport:
-    """The report of a source of which nothing was read."""
+    """The report of a source that was not read."""
     return SourceReport(path, files=0, read=0, taken={}, control=0, other_tables={}, rejected=0)

@@ -1,4 +1,4 @@
-"""drop: remove a table with all that siltstone keeps of it."""
+"""drop: remove a table and everything that siltstone stores for it."""
 
 import time
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from siltstone.engine.errors import SpecError
 from siltstone.engine.reader import find_spec
 from siltstone.engine.report import DropReport
 from siltstone.engine.run.exclusive_run import one_run
-from siltstone.engine.run.run_context import settle_note
+from siltstone.engine.run.run_context import record_interrupted_run
 from siltstone.engine.run.run_reports import Progress, silent
 from siltstone.engine.spec import with_tables
 from siltstone.engine.spec.config_models import TargetConfig
@@ -23,9 +23,8 @@ from siltstone.engine.table.drop_tables import remove_rows, remove_table
 
 
 @dataclass(frozen=True)
-class Unwanted:
-    """A table that is to go, by its name at the source. `file`, `path`: its spec and where its events are, if a spec
-    says it."""
+class TableToDrop:
+    """A table to drop, by its name at the source. `file`, `path`: its spec and the place of its events, if known."""
 
     table: str
     target: TargetSpec
@@ -34,77 +33,80 @@ class Unwanted:
 
     @property
     def tables(self) -> tuple[str, str, str]:
-        """The tables that go, in their order: at any moment a run can make those that are gone from those that are
-        left, or from the source."""
+        """The tables to drop, in this order: at any time a run can restore the dropped ones from the remaining ones, or
+        from the source."""
         return self.target.latest, self.target.history, self.target.changes
 
 
-def table_to_drop(word: str, project: ProjectSpec) -> Unwanted:
-    """The table that a word names: that of a spec, or a table of the source whose spec is gone and had the usual names.
+def table_to_drop(word: str, project: ProjectSpec) -> TableToDrop:
+    """The table that a word names: a spec's table, or, without a spec, a source table with default target names.
 
-    Raises: SpecError: no table can be named so, or its spec cannot be read.
+    Raises: SpecError: the word is not a table name, or a spec cannot be read.
     """
     known = with_tables(project, ())
     spec = find_spec(word, known.tables)
     if spec is not None:
-        return Unwanted(spec.table, spec.target, spec.file, spec.source.path)
+        return TableToDrop(spec.table, spec.target, spec.file, spec.source.path)
     if known.unread:
         listed = ", ".join(str(file) for file in known.unread)
         raise SpecError(
-            f"Cannot drop {word}: no spec is of this name, and some specs cannot be read ({listed}).",
-            "run `siltstone validate`, and edit them first",
+            f"Cannot drop {word}: no spec has this name, and some specs cannot be read ({listed}).",
+            "run `siltstone validate`, and fix them first",
         )
     if "." not in word:
         raise SpecError(
-            f"Cannot drop {word}: no spec is of this name.",
+            f"Cannot drop {word}: no spec has this name.",
             "without its spec, name the table as the source does, such as inventory.customers",
         )
-    return Unwanted(word, target_values(TargetConfig(), word, project.namespace))
+    return TableToDrop(word, target_values(TargetConfig(), word, project.namespace))
 
 
 def drop(
     project: ProjectSpec,
-    unwanted: Unwanted,
+    to_drop: TableToDrop,
     spark: SparkSession,
     progress: Progress | None = None,
     wait: float = 0.0,
 ) -> DropReport:
-    """Remove latest, history and changes of a table, then its rows in the ledgers. One that died is completed by the
-    next one, or by a run, which takes the whole table from its source.
+    """Remove latest, history and changes of a table, then its rows in the ledgers.
 
-    Raises: LockedError: a run is at work. SpecError: there is nothing to drop, or a table is not siltstone's.
-        CommitConflictError: another program wrote meanwhile; run it again.
+    The next drop completes an interrupted one. A run in between ingests the whole table from its source.
+
+    Raises: LockedError: another run holds the lock. SpecError: there is nothing to drop, or siltstone did not write a
+            table.
+        CommitConflictError: another program wrote meanwhile; retry the drop.
     """
     began = time.monotonic()
     with one_run(project, wait):
-        refuse_others(spark, project, unwanted.tables)
-        settle_note(spark, project)
+        refuse_others(spark, project, to_drop.tables)
+        record_interrupted_run(spark, project)
         removed = []
-        for name in unwanted.tables:
+        for name in to_drop.tables:
             (progress or silent)(name, "dropping")
             removed += [name] if remove_table(spark, project.catalog.name, name) else []
-        (progress or silent)(unwanted.table, "removing its rows from the ledgers")
-        rows = remove_rows(spark, project, unwanted.table)
+        (progress or silent)(to_drop.table, "removing its rows from the ledgers")
+        rows = remove_rows(spark, project, to_drop.table)
     if not removed and not rows:
         raise SpecError(
-            f"Cannot drop {unwanted.table}: there is none of {', '.join(unwanted.tables)}, and no row of it in the"
-            f" ledgers of {project.namespace}.",
-            "`siltstone show` and `siltstone runs` name the tables that are there",
+            f"Cannot drop {to_drop.table}: none of {', '.join(to_drop.tables)} exists, and the ledgers of"
+            f" {project.namespace} have no row of it.",
+            "`siltstone show` and `siltstone runs` list the existing tables",
         )
-    return DropReport(unwanted.table, tuple(removed), rows, kept(project, unwanted), time.monotonic() - began)
+    return DropReport(to_drop.table, tuple(removed), rows, kept(project, to_drop), time.monotonic() - began)
 
 
-def kept(project: ProjectSpec, unwanted: Unwanted) -> tuple[str, ...]:
-    """What stays, in words."""
-    spec = f"the spec ({unwanted.file}): with it, the next catch-up takes the table again" if unwanted.file else None
-    files = "the files of the source" + (f" ({unwanted.path})" if unwanted.path else "")
+def kept(project: ProjectSpec, to_drop: TableToDrop) -> tuple[str, ...]:
+    """Descriptions of what stays."""
+    recreated = "with it, the next catch-up ingests the table from the start"
+    spec = f"the spec ({to_drop.file}): {recreated}" if to_drop.file else None
+    files = "the files of the source" + (f" ({to_drop.path})" if to_drop.path else "")
     control = f"control events of the source in {project.namespace}.control, which its other tables use"
     old = "removed rows in older snapshots of the ledgers: `siltstone maintain --retain 0s` expires them"
     return tuple(part for part in (files, spec, control, old) if part is not None)
 
 
 def refuse_others(spark: SparkSession, project: ProjectSpec, tables: Sequence[str]) -> None:
-    """See that siltstone wrote these tables.
+    """Check that siltstone wrote these tables.
 
     Raises: SpecError: it did not write one of them. Nothing was removed.
     """

@@ -1,6 +1,6 @@
-"""One run at a time: a second one waits, or ends with exit code 75.
+"""Allow one run at a time: a second run waits, or ends with exit code 75.
 
-A lock on a file excludes the runs of this machine; a lease in a shared catalog those of others.
+A file lock excludes other runs of this machine. A lease in a shared catalog excludes runs of other machines.
 """
 
 import time
@@ -19,7 +19,7 @@ from siltstone.engine.spec.model import ProjectSpec
 def one_run(project: ProjectSpec, wait_seconds: float) -> Iterator[None]:
     """Hold the lock during the block, and the lease of a shared catalog.
 
-    Raises: LockedError: another run holds it, and still does after `wait_seconds`.
+    Raises: LockedError: another run still holds one of them after `wait_seconds`.
     """
     end = time.monotonic() + wait_seconds
     with locked_here(project, wait_seconds), leased(project, max(0.0, end - time.monotonic())):
@@ -28,9 +28,9 @@ def one_run(project: ProjectSpec, wait_seconds: float) -> Iterator[None]:
 
 @contextmanager
 def no_run(project: ProjectSpec, wait_seconds: float) -> Iterator[None]:
-    """Hold the lock during the block, and see that no other machine has the lease: for what writes nothing.
+    """Hold the lock during the block, and check that no other machine has the lease. For commands that write nothing.
 
-    Raises: LockedError: another run is at work.
+    Raises: LockedError: another run holds the lock or the lease.
     """
     with locked_here(project, wait_seconds):
         refuse_leased(project)
@@ -41,7 +41,7 @@ def no_run(project: ProjectSpec, wait_seconds: float) -> Iterator[None]:
 def locked_here(project: ProjectSpec, wait_seconds: float) -> Iterator[None]:
     """Hold the lock of this machine during the block.
 
-    Raises: LockedError: another run holds it, and still does after `wait_seconds`.
+    Raises: LockedError: another run still holds it after `wait_seconds`.
     """
     path = lock_file(project)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def locked_here(project: ProjectSpec, wait_seconds: float) -> Iterator[None]:
         who = f", process {note.process} on {note.host} since {note.at:%Y-%m-%dT%H:%M:%SZ}" if note else ""
         raise LockedError(
             f"Cannot start: another run is at work on this catalog (lock {path}{who}; waited {wait_seconds:g} s).",
-            "run again later, or wait for it with --wait",
+            "retry later, or wait for it with --wait",
         ) from error
     try:
         yield

@@ -1,4 +1,4 @@
-"""Why a key's versions are what they are: each change of the key, where it came from, and what became of it."""
+"""Explain a key's versions: each change of the key, where it came from, and its outcome."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from siltstone.engine.fold.context import FoldContext, check_settings, open_fold
 from siltstone.engine.fold.key_change_links import linked
 from siltstone.engine.fold.key_ranges import Part
 from siltstone.engine.fold.planning import light_planning
-from siltstone.engine.fold.recompute_keys import all_rows_of, fold_with_links, for_anything, keys_to_refold
+from siltstone.engine.fold.recompute_keys import all_rows_of, fold_with_links, keys_to_recompute, rules_for_old_changes
 from siltstone.engine.fold.shown_positions import log_files
 from siltstone.engine.frames import checkpointed
 from siltstone.engine.history import classify
@@ -32,20 +32,20 @@ from siltstone.engine.session import set_fold_conf
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 
 Shown = Callable[[Row, str | None], str | None]
-"""Shows a position as the source of a change writes it."""
+"""Formats a position in the notation of a change's source."""
 NOT_FOLDED = "not folded yet"
 WITHDRAWN = "withdrawn"
 BEFORE_BASE = "it belongs before the changes that are kept (`retain_changes`)"
-LATE = "it came later than `lateness` or `retain_changes` allows"
+LATE = "it arrived later than `lateness` or `retain_changes` allows"
 ORDERED_BY = ("rank", "tx_order", "offset", "turn", "ingest_ts", "ts", "low_ts", "low_position")
-TOLD = (
+SOURCE_COLUMNS = (
     "op", "source", "position", "commit_ts", "batch", "file", "line", "channel", "kafka_partition", "kafka_offset",
-    "event_id", "too_late", "withdrawn_by",
+    "event_id", "too_late", "retracted_by",
 )  # fmt: skip
 
 
 def explain(project: ProjectSpec, spec: TableSpec, spark: SparkSession, key: Mapping[str, str | None]) -> Explanation:
-    """Tell what made each version of one key, and what was not applied and why. Writes nothing.
+    """Explain what opened each version of one key, and what was not applied and why. Writes nothing.
 
     `key`: a value, as text, for each key column; None: null.
 
@@ -65,46 +65,50 @@ def explain(project: ProjectSpec, spec: TableSpec, spark: SparkSession, key: Map
 
 
 def explain_key(context: FoldContext, part: Part) -> Explanation:
-    """Fold one key, and the keys linked with it, change by change."""
+    """Fold one key, and the keys that are linked with it, change by change."""
     key_type = context.rows.changes.schema["key"].dataType
     assert isinstance(key_type, T.StructType)
     test = part.condition(context.spark, key_type)
     is_mine, is_truncate = test(lambda name: F.col("key")[name]), F.col("op") == names.OP_TRUNCATE
     table = context.rows.history.where(test(lambda name: F.col(quoted(name))))
-    rules, everything = for_anything(context, fold_rules(context)), linked(context, context.changes_up_to_target())
+    rules = rules_for_old_changes(context, fold_rules(context))
+    everything = linked(context, context.changes_up_to_target())
     explicable = versions_since_bases(context, table, rules)
     stored = {tuple(row) for row in explicable.select(*identity_of(lambda name: F.col(name))).collect()}
-    asked = everything.where(is_mine).select("key").unionByName(table.select(key_of(rules).alias("key")))
-    keys = keys_to_refold(asked.distinct().transform(checkpointed), everything, rules)
+    requested = everything.where(is_mine).select("key").unionByName(table.select(key_of(rules).alias("key")))
+    keys = keys_to_recompute(requested.distinct().transform(checkpointed), everything, rules)
     numbered = numbered_changes(with_retractions(context.rows.changes, context.retracted_places), keys)
-    counts = ~F.col("too_late") & F.col("withdrawn_by").isNull()
-    folded = numbered.where((F.col("real_batch") <= context.folded.batch) & counts).drop("withdrawn_by")
+    is_valid = ~F.col("too_late") & F.col("retracted_by").isNull()
+    folded = numbered.where((F.col("real_batch") <= context.folded.batch) & is_valid).drop("retracted_by")
     rows = all_rows_of(context, linked(context, folded), keys, known_windows(context), rules)
     rows = order_ties(rows, rules).transform(checkpointed)
-    judged = (
+    reconciled = (
         fold_with_links(rows, rules).where(is_mine).drop("key", "is_base", "is_copy", "is_read", "op", "content_hash")
     )
     placed = rows.where(is_mine).select("key", "is_base", "is_read", "op", "content_hash", *ORDERED_BY, "batch")
-    found = in_order(judged.join(placed, on="batch", how="inner"), rules).collect()  # a number is one change of the key
+    joined = reconciled.join(placed, on="batch", how="inner")  # each number is one change of the key
+    found = in_order(joined, rules).collect()
     sources = {row["id"]: row for row in numbered.where(is_mine | is_truncate).select(*source_columns()).collect()}
     return explanation(context, part, found, sources, stored, notations(context, sources.values()))
 
 
 def with_retractions(changes: DataFrame, places: DataFrame | None) -> DataFrame:
-    """The changes with the batch of control events that withdrew them, as `withdrawn_by`; null where they count.
+    """Add `retracted_by` to the changes: the batch of control events that retracted them, or null.
 
     Rows: 1:1.
     """
     if places is None:
-        return changes.withColumn("withdrawn_by", F.lit(None).cast("bigint"))
-    told = places.select(*PLACE, F.coalesce("control_batch", F.lit(0)).alias("withdrawn_by"))
-    return changes.join(F.broadcast(told), on=PLACE, how="left").select(*changes.columns, "withdrawn_by")  # one a line
+        return changes.withColumn("retracted_by", F.lit(None).cast("bigint"))
+    retracted = places.select(*PLACE, F.coalesce("control_batch", F.lit(0)).alias("retracted_by"))
+    joined = changes.join(F.broadcast(retracted), on=PLACE, how="left")  # one row per line
+    return joined.select(*changes.columns, "retracted_by")
 
 
 def numbered_changes(changes: DataFrame, keys: DataFrame) -> DataFrame:
-    """The changes of some keys, and all truncates, each with a number of its own in place of its batch.
+    """The changes of some keys, and all truncates, each with a unique number in place of its batch.
 
-    The fold hands `batch` through, and uses it only to say which of two copies came first: so does the number.
+    The fold passes `batch` through, and uses it only to decide which of two copies arrived first. The number keeps that
+    order.
 
     Gives: the same columns, then real_batch. Computed. Rows: filters.
     """
@@ -124,32 +128,32 @@ def numbered_changes(changes: DataFrame, keys: DataFrame) -> DataFrame:
 
 
 def source_columns() -> list[Column]:
-    """What is told of a change's source, under the names it is told with."""
+    """The columns that describe the event of a change, under their names in the report."""
     renamed = {"batch": F.col("real_batch").alias("batch"), "commit_ts": micros("commit_ts")}
-    return [F.col("batch").alias("id"), *[renamed.get(name, F.col(name)) for name in TOLD]]
+    return [F.col("batch").alias("id"), *[renamed.get(name, F.col(name)) for name in SOURCE_COLUMNS]]
 
 
 def micros(name: str) -> Column:
-    """A time as microseconds: Python knows fewer years."""
+    """A time in microseconds: Python's datetime has a smaller range of years."""
     return F.unix_micros(name).alias(name)
 
 
 def identity_of(column: Callable[[str], Column]) -> list[Column]:
-    """What a version is known by: its interval, and the change that opened it."""
+    """The columns that identify a version: its interval, and the change that opened it."""
     times = [F.unix_micros(column(name)).alias(name) for name in (names.VALID_FROM, names.VALID_TO)]
     return times + [column(name).alias(name) for name in (names.OP, names.POSITION, names.CHANGE_HASH)]
 
 
-def in_order(judged: DataFrame, rules: FoldRules) -> DataFrame:
-    """The judged changes of one key in the order in which they were folded, the version beside the last of each.
+def in_order(reconciled: DataFrame, rules: FoldRules) -> DataFrame:
+    """The reconciled changes of one key in fold order. The last change of each version carries the version.
 
     Gives: id, outcome, turn, is_read, op, position, low_position, ts, low_ts, high_ts (microseconds), version
         (JSON text), identity.
     """
     swapped = ~F.col("is_read") & ~F.col("position").eqNullSafe(F.col("own_position"))
-    # A delete that `undo_key_swaps` moved stands before the insert whose place it took.
-    turned = sortable(judged.withColumn("rank", F.when(swapped, -1).otherwise(F.col("rank"))))
-    row = exact_json(F.col("version"), judged.schema["version"].dataType, KEEP_NULLS)
+    # A delete that `undo_key_swaps` moved comes before the insert whose position it took.
+    turned = sortable(reconciled.withColumn("rank", F.when(swapped, -1).otherwise(F.col("rank"))))
+    row = exact_json(F.col("version"), reconciled.schema["version"].dataType, KEEP_NULLS)
     return turned.select(
         F.col("batch").alias("id"),
         "outcome",
@@ -174,7 +178,7 @@ def explanation(
     stored: set[tuple[Any, ...]],
     shown: Shown,
 ) -> Explanation:
-    """Put together what the fold found and what the events tell."""
+    """Combine the fold's results with the events."""
     changes, versions, number, maker = [], [], 0, ""
     for place, row in enumerate(found):
         if row["outcome"] in (classify.OPENED, classify.HEALED):
@@ -202,8 +206,8 @@ def explanation(
     for number_of, source in sorted(sources.items()):
         if number_of not in folded and source["too_late"]:
             changes.append(explained(source, classify.TOO_LATE, LATE, None, True, shown))
-        elif number_of not in folded and source["withdrawn_by"] is not None:
-            changes.append(explained(source, classify.REDELIVERED, "the source only sent it again", None, False, shown))
+        elif number_of not in folded and source["retracted_by"] is not None:
+            changes.append(explained(source, classify.REDELIVERED, "the source only resent it", None, False, shown))
         elif number_of not in folded and source["batch"] > context.folded.batch:
             changes.append(explained(source, NOT_FOLDED, "the next catch-up folds its batch", None, False, shown))
         elif number_of not in folded and context.is_trimmed and source["op"] != names.OP_TRUNCATE:
@@ -214,8 +218,9 @@ def explanation(
 
 
 def explained(source: Row, outcome: str, why: str, version: int | None, late: bool, shown: Shown) -> ExplainedChange:
-    """A change with what its event tells."""
-    values = {name: source[name] for name in TOLD if name not in ("source", "too_late", "withdrawn_by", "commit_ts")}
+    """The report of one change, with the columns of its event."""
+    left_out = ("source", "too_late", "retracted_by", "commit_ts")
+    values = {name: source[name] for name in SOURCE_COLUMNS if name not in left_out}
     return ExplainedChange(
         outcome=outcome,
         why=why,
@@ -228,7 +233,7 @@ def explained(source: Row, outcome: str, why: str, version: int | None, late: bo
 
 
 def notations(context: FoldContext, sources: Iterable[Row]) -> Shown:
-    """What shows a position as the source of a change writes it."""
+    """A function that formats a position in the notation of a change's source."""
     named = {row["source"] or "" for row in sources}
     files = log_files(context.rows.control, named)
     known = {source: Notation.of([source], files) for source in named}
@@ -236,7 +241,7 @@ def notations(context: FoldContext, sources: Iterable[Row]) -> Shown:
 
 
 def is_late(place: int, found: Sequence[Row], sources: Mapping[int, Row]) -> bool:
-    """Whether a change that stands after this one had come before it."""
+    """Whether a change that is after this one in order arrived before it."""
     batch = sources[found[place]["id"]]["batch"]
     if found[place]["outcome"] == classify.REDELIVERED:
         return False
@@ -245,7 +250,7 @@ def is_late(place: int, found: Sequence[Row], sources: Mapping[int, Row]) -> boo
 
 
 def reason(row: Row, place: int, found: Sequence[Row], sources: Mapping[int, Row], shown: Shown) -> tuple[str, str]:
-    """The outcome of one change, and why it is that."""
+    """The outcome of one change, and the reason for it."""
     outcome, is_read = row["outcome"], row["is_read"]
     if outcome == classify.SUPERSEDED:
         return superseded(row, place, found, sources, shown)
@@ -255,27 +260,30 @@ def reason(row: Row, place: int, found: Sequence[Row], sources: Mapping[int, Row
     if outcome == classify.ABSORBED:
         return outcome, absorbed_because(row["op"])
     reasons = {
-        classify.HEALED: "the READ differs from what the stream told before it: a change was missed",
-        classify.UPDATED: "the READ tells what was unknown"
+        classify.HEALED: "the READ differs from the state that the stream had given before it: a change was missed",
+        classify.UPDATED: "the READ has values that were unknown"
         if is_read
-        else "what differs is not tracked, or was unknown and shown as it is now",
-        classify.REDELIVERED: "the same change stands directly before it",
+        else "the columns that differ are not tracked, or were unknown and shown as they are now",
+        classify.REDELIVERED: "the change directly before it is the same change",
     }
     return outcome, reasons[outcome]
 
 
 def absorbed_because(op: str) -> str:
-    """Why a change changes nothing."""
+    """Why a change has no effect."""
     if op in (names.OP_DELETE, names.OP_TRUNCATE):
         return "there is no row for it to end"
     if op == names.OP_READ:
         return "the READ confirms what is known"
-    return "what it tells is known already; it is remembered"
+    return "its values are already known; only its position is recorded"
 
 
 def superseded(row: Row, place: int, found: Sequence[Row], sources: Mapping[int, Row], shown: Shown) -> tuple[str, str]:
-    """Which streamed change inside its window a READ yields to; withdrawn when that came in a later batch."""
-    others = found if row["position"] is None else found[:place]  # by time alone, a window holds any position
+    """The outcome of a superseded READ, and the streamed change inside its window that supersedes it.
+
+    The outcome is "withdrawn" if that change arrived in a later batch.
+    """
+    others = found if row["position"] is None else found[:place]  # a window by time alone can contain any position
     yields_to = [other for other in others if not other["is_read"] and inside(other, row)]
     streamed = [sources[other["id"]] for other in yields_to if other["outcome"] != classify.REDELIVERED]
     if not streamed:
@@ -285,12 +293,12 @@ def superseded(row: Row, place: int, found: Sequence[Row], sources: Mapping[int,
     window = f"from {iso(row['low_ts'])} to {end}" if row["low_ts"] is not None else "unknown"
     why = f"the streamed {first['op']} at {shown(first, first['position'])} lies inside its window ({window})"
     if first["batch"] > sources[row["id"]]["batch"]:
-        return WITHDRAWN, f"{why}; it came in batch {first['batch']}"
+        return WITHDRAWN, f"{why}; it arrived in batch {first['batch']}"
     return classify.SUPERSEDED, why
 
 
 def inside(streamed: Row, read: Row) -> bool:
-    """The rule of `supersede_reads`, to find the change it found."""
+    """The rule of `supersede_reads`, to find the same change."""
     if read["low_ts"] is None:
         return True  # nothing is known of the READ
     if read["position"] is None:

@@ -1,12 +1,12 @@
-"""A lease of a catalog that machines share, so that two of them do not run at once.
+"""A lease on a shared catalog, so that only one machine runs at a time.
 
-A commit to a small table takes the lease, others prolong it while the run is at work, and one gives it back. Each says
-in its snapshot's summary who holds the lease and until when. The catalog takes a commit only if there was no other one
-since the table was loaded: of two runs that begin at the same moment one gets the lease.
+A commit to a small table takes the lease, further commits extend it while the run is active, and a last one releases
+it. The snapshot summary of each commit names the holder and the end of the lease. The catalog accepts a commit only if
+there was no other commit since the table was loaded: of two runs that start at the same time, one gets the lease.
 
-A run that dies keeps its lease until it ends; on its own machine the next run sees that the process is gone. A run that
-was stopped for longer than its lease can meet another one: then its commits fail, as those of every run that was
-overtaken (`engine.table.commit`).
+The lease of a run that died lasts until its end, but on the same machine the next run sees that the process is gone. A
+run that was suspended for longer than its lease can overlap with another run. Then its commits fail, as those of every
+run that another run has overtaken (`engine.table.commit`).
 """
 
 import logging
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("siltstone")
 LASTS: Final = timedelta(minutes=5)
-PROLONG_SECONDS: Final = 75.0
+EXTEND_SECONDS: Final = 75.0
 POLL_SECONDS: Final = 2.0
 PREFIX: Final = "siltstone.lease-"
 PROPERTIES: Final = {
     "format-version": "2",
-    "commit.retry.num-retries": "0",  # a retry would take the lease from the one who was faster
+    "commit.retry.num-retries": "0",  # a retry would take the lease from the run that was faster
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "5",
 }
@@ -53,7 +53,7 @@ PROPERTIES: Final = {
 
 @dataclass(frozen=True)
 class Holder:
-    """Who has the lease. `token` is the holder's alone."""
+    """The holder of the lease. `token` is unique to the holder."""
 
     token: str
     host: str
@@ -63,28 +63,28 @@ class Holder:
 
     @classmethod
     def new(cls) -> Self:
-        """This process, from now on."""
+        """This process as the holder, from now on."""
         now = datetime.now(UTC)
         return cls(uuid.uuid4().hex, platform.node(), os.getpid(), now, now + LASTS)
 
     @classmethod
     def of(cls, table: "Table") -> Self | None:
-        """Who the newest commit names; None where it gave the lease back, or none ever took it."""
+        """The holder that the newest commit names. None if the lease was released, or never taken."""
         snapshot = table.current_snapshot()
-        said = snapshot.summary.additional_properties if snapshot and snapshot.summary else {}
-        if f"{PREFIX}until" not in said:
+        recorded = snapshot.summary.additional_properties if snapshot and snapshot.summary else {}
+        if f"{PREFIX}until" not in recorded:
             return None
-        times = (datetime.fromisoformat(said[f"{PREFIX}{name}"]) for name in ("since", "until"))
-        return cls(said[f"{PREFIX}token"], said[f"{PREFIX}host"], int(said[f"{PREFIX}process"]), *times)
+        times = (datetime.fromisoformat(recorded[f"{PREFIX}{name}"]) for name in ("since", "until"))
+        return cls(recorded[f"{PREFIX}token"], recorded[f"{PREFIX}host"], int(recorded[f"{PREFIX}process"]), *times)
 
     def summary(self) -> dict[str, str]:
-        """What a commit says of it."""
+        """The holder as summary properties of a commit."""
         names = {"token": self.token, "host": self.host, "process": str(self.process)}
         times = {"since": self.since.isoformat(), "until": self.until.isoformat()}
         return {f"{PREFIX}{name}": value for name, value in (names | times).items()}
 
-    def is_at_work(self) -> bool:
-        """Whether it may be at work still."""
+    def is_active(self) -> bool:
+        """Whether its run can still be active."""
         return self.until > datetime.now(UTC) and not is_gone(self.host, self.process)
 
 
@@ -99,50 +99,50 @@ class Lease:
     def take(self, wait_seconds: float) -> None:
         """Take the lease.
 
-        Raises: LockedError: another run has it, and still has after `wait_seconds`.
+        Raises: LockedError: another run still has it after `wait_seconds`.
         """
         end = time.monotonic() + wait_seconds
-        while (other := self._tried()) is not None:
+        while (other := self._try_take()) is not None:
             if time.monotonic() >= end:
                 raise _locked(other, wait_seconds)
             time.sleep(min(POLL_SECONDS, max(0.0, end - time.monotonic())))
 
-    def prolong(self) -> None:
-        """Take it for longer; nothing where it was lost."""
+    def extend(self) -> None:
+        """Extend the lease. Does nothing if this run has lost it."""
         if (table := self._held()) is not None:
             self._mine = replace(self._mine, until=datetime.now(UTC) + LASTS)
             _commit(table, self._mine.summary())
 
-    def give_back(self) -> None:
-        """Let others have it; nothing where it was lost."""
+    def release(self) -> None:
+        """Release the lease. Does nothing if this run has lost it."""
         if (table := self._held()) is not None:
             _commit(table, {})
 
     def keep(self, ended: Event) -> None:
-        """Prolong the lease until the run has ended. After a failure the next try comes before the lease ends."""
-        while not ended.wait(PROLONG_SECONDS):
+        """Extend the lease until the run has ended. After a failure the next attempt comes before the lease ends."""
+        while not ended.wait(EXTEND_SECONDS):
             try:
-                self.prolong()
+                self.extend()
             except Exception as error:  # noqa: BLE001  # a catalog's client may raise anything
-                LOG.warning("Cannot prolong the lease of the catalog, trying again: %s", error)
+                LOG.warning("Cannot extend the lease of the catalog, will retry: %s", error)
 
     def _held(self) -> "Table | None":
-        """The table of the lease, if this run still has it."""
+        """The table of the lease, if this run still holds the lease."""
         table = load_table(self._catalog, self._name)
         holder = Holder.of(table)
         return table if holder is not None and holder.token == self._mine.token else None
 
-    def _tried(self) -> Holder | None:
-        """Try to take it. Gives who has it instead."""
+    def _try_take(self) -> Holder | None:
+        """Try to take the lease. Gives its present holder if it is another run."""
         from pyiceberg.exceptions import CommitFailedException
 
         while True:
             table = self._table()
             held = Holder.of(table)
-            if held is not None and held.token != self._mine.token and held.is_at_work():
+            if held is not None and held.token != self._mine.token and held.is_active():
                 return held
             self._mine = replace(self._mine, until=datetime.now(UTC) + LASTS)
-            with suppress(CommitFailedException):  # another one was faster, or gave it back
+            with suppress(CommitFailedException):  # another run was faster, or released it
                 _commit(table, self._mine.summary())
                 return None
 
@@ -150,7 +150,7 @@ class Lease:
         if not self._catalog.table_exists(self._name):
             try:
                 self._make_table()
-            except Exception:  # noqa: BLE001  # two runs made the namespace at once, which catalogs say in many ways
+            except Exception:  # noqa: BLE001  # two runs created the namespace at once; catalogs report it differently
                 self._make_table()
         return load_table(self._catalog, self._name)
 
@@ -165,15 +165,15 @@ class Lease:
 
 
 def is_shared(spec: CatalogSpec) -> bool:
-    """Whether other machines can use a catalog, and PyIceberg can write to it."""
+    """Whether other machines can use the catalog, and PyIceberg can write to it."""
     return spec.type in PYICEBERG_TYPES or is_of_server(spec)
 
 
 @contextmanager
 def leased(project: ProjectSpec, wait_seconds: float) -> Iterator[None]:
-    """Hold the lease of a shared catalog during the block; nothing for another one.
+    """Hold the lease of a shared catalog during the block. Does nothing for a catalog that is not shared.
 
-    Raises: LockedError: another run has it, and still has after `wait_seconds`.
+    Raises: LockedError: another run still has the lease after `wait_seconds`.
     """
     if not is_shared(project.catalog):
         yield
@@ -187,13 +187,13 @@ def leased(project: ProjectSpec, wait_seconds: float) -> Iterator[None]:
     finally:
         ended.set()
         keeper.join()
-        _given_back(lease)
+        _release(lease)
 
 
 def refuse_leased(project: ProjectSpec) -> None:
-    """See that no run has the lease, without taking it.
+    """Check that no run has the lease, without taking it.
 
-    Raises: LockedError: one has.
+    Raises: LockedError: a run has it.
     """
     if not is_shared(project.catalog):
         return
@@ -203,16 +203,16 @@ def refuse_leased(project: ProjectSpec) -> None:
         return
     name = f"{project.namespace}.{LEASE}"
     held = Holder.of(load_table(catalog, name)) if catalog.table_exists(name) else None
-    if held is not None and held.is_at_work():
+    if held is not None and held.is_active():
         raise _locked(held, 0.0)
 
 
-def _given_back(lease: Lease) -> None:
-    """Give a lease back. A failure is no reason to fail: the run has done its work, and the lease ends by itself."""
+def _release(lease: Lease) -> None:
+    """Release a lease. A failure is only logged: the run is complete, and the lease expires."""
     try:
-        lease.give_back()
+        lease.release()
     except Exception as error:  # noqa: BLE001  # a catalog's client may raise anything
-        LOG.warning("Cannot give the lease of the catalog back, it ends by itself: %s", error)
+        LOG.warning("Cannot release the lease of the catalog, it expires by itself: %s", error)
 
 
 def _catalog(spec: CatalogSpec) -> "Catalog":
@@ -222,7 +222,7 @@ def _catalog(spec: CatalogSpec) -> "Catalog":
 
 
 def _commit(table: "Table", summary: Mapping[str, str]) -> None:
-    """Commit no rows, only what the summary says.
+    """Commit no rows, only the summary.
 
     Raises: CommitFailedException: another commit was made since the table was loaded.
     """
@@ -232,7 +232,7 @@ def _commit(table: "Table", summary: Mapping[str, str]) -> None:
 def _locked(held: Holder, wait_seconds: float) -> LockedError:
     return LockedError(
         f"Cannot start: another run is at work on this catalog (process {held.process} on {held.host} since"
-        f" {held.since:%Y-%m-%dT%H:%M:%SZ}; its lease ends at {held.until:%H:%M:%SZ} if it is not prolonged; waited"
+        f" {held.since:%Y-%m-%dT%H:%M:%SZ}; its lease ends at {held.until:%H:%M:%SZ} if it is not extended; waited"
         f" {wait_seconds:g} s).",
-        "run again later, or wait for it with --wait",
+        "retry later, or wait for it with --wait",
     )

@@ -1,4 +1,4 @@
-"""maintain: keep the tables of a project small. No row of latest and history changes."""
+"""maintain: keep the tables of a project small, without changing any row of latest and history."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -47,13 +47,13 @@ def maintain(
     retain: timedelta | None = None,
     wait: float = 0.0,
 ) -> MaintenanceReport:
-    """Remove changes that are older than their spec keeps them, compact the tables of `specs` and the ledgers, expire
-    old snapshots, remove orphan files, trim ledgers.
+    """Maintain the tables of `specs` and the ledgers.
 
-    `dry_run`: report what would be done. `retain`: instead of the project's. A table that fails does not stop the
-    others: its error is in its report.
+    Removes changes that are older than `retain_changes`, compacts tables, expires old snapshots, removes orphan files
+    and trims the ledgers. `dry_run`: only report what would be done. `retain`: overrides the project's setting. A table
+    that fails does not stop the others: its error is in its report.
 
-    Raises: LockedError: a run is at work, and still is after `wait` seconds.
+    Raises: LockedError: another run still holds the lock after `wait` seconds.
     """
     began = time.monotonic()
     settings = project.maintenance if retain is None else replace(project.maintenance, retain=retain)
@@ -71,8 +71,10 @@ def maintain(
 
 
 def tidy(spark: SparkSession, project: ProjectSpec, specs: Sequence[TableSpec], progress: Progress) -> None:
-    """The cheap part, at the end of a run that holds the lock: what is due, as long as the budget lasts. A failure is
-    logged only, for the tables are complete."""
+    """Run the due part of the maintenance at the end of a run that holds the lock, within the time budget.
+
+    A failure is only logged, since the tables are complete.
+    """
     settings, catalog = project.maintenance, project.catalog.name
     if not settings.automatic:
         return
@@ -83,12 +85,12 @@ def tidy(spark: SparkSession, project: ProjectSpec, specs: Sequence[TableSpec], 
         try:
             if exists(spark, catalog, name):
                 Upkeep(spark, project, settings, name).due(progress)
-        except Exception as error:  # noqa: BLE001  # whatever it is, the run has done its work
+        except Exception as error:  # noqa: BLE001  # whatever it is, the run is complete
             LOG.warning("Cannot maintain %s: %s", name, failure(error)[0])
 
 
 def tables_of(project: ProjectSpec, specs: Sequence[TableSpec]) -> Iterator[str]:
-    """The tables that siltstone writes for specs, then the ledgers."""
+    """The tables of the specs, then the ledgers."""
     for spec in specs:
         yield from (spec.target.latest, spec.target.history, spec.target.changes)
     yield from (ledger_name(project, table) for table in (*names.LEDGER_TABLES, names.LEASE))
@@ -96,7 +98,7 @@ def tables_of(project: ProjectSpec, specs: Sequence[TableSpec]) -> Iterator[str]
 
 @dataclass(frozen=True)
 class Upkeep:
-    """The maintenance of one table. `trim`: removes its old rows, or with True counts them only, and gives how many."""
+    """The maintenance of one table. `trim`: removes its old rows, or only counts them with True; returns the number."""
 
     spark: SparkSession
     project: ProjectSpec
@@ -109,8 +111,7 @@ class Upkeep:
         return self.spark, self.project.catalog.name, self.name
 
     def whole(self, dry_run: bool) -> MaintainedTable:
-        """Everything that maintenance can do for the table, with what it was before and after. Its failure is its
-        own."""
+        """Run all of the maintenance for the table, and report its size before and after, or its failure."""
         try:
             return self._planned() if dry_run else self._done()
         except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
@@ -142,7 +143,7 @@ class Upkeep:
         return len(orphans(*self._table, self.settings.retain, dry_run))
 
     def due(self, progress: Progress) -> None:
-        """What has become too much: small files, deleted rows, manifests, old snapshots."""
+        """Reduce what exceeds its threshold: small files, deleted rows, manifests, old snapshots."""
         self._refuse_foreign_writes()
         size = size_of(*self._table)
         if is_scattered(size, self.settings.file_size):
@@ -153,8 +154,10 @@ class Upkeep:
         expire(*self._table, self.settings.retain)
 
     def _refuse_foreign_writes(self) -> None:
-        """See that no other program has changed rows since siltstone wrote the table: what maintenance commits carries
-        the marker, and would vouch for them. A ledger has no marker.
+        """Check that no other program has changed rows since siltstone wrote the table.
+
+        Maintenance commits carry the marker, so foreign writes before them would count as siltstone's own. A ledger has
+        no marker.
 
         Raises: ForeignWriteError.
         """
@@ -162,7 +165,7 @@ class Upkeep:
             raise foreign_error(f"Cannot maintain {self.name}", {self.name: writes}, "or run `siltstone rebuild`")
 
     def _measured(self) -> tuple[TableSize, float]:
-        """The table's size, and the seconds that reading all of its rows takes."""
+        """The table's size, and the seconds that a scan of all its rows takes."""
         began = time.monotonic()
         rows = self.spark.table(identifier(self.project.catalog.name, self.name))
         rows.write.format("noop").mode("overwrite").save()
@@ -171,7 +174,7 @@ class Upkeep:
 
 
 def trim_ledgers(spark: SparkSession, project: ProjectSpec, settings: MaintenanceSpec) -> None:
-    """Remove old rows that only report. Files that were taken, control events and open rejects stay: runs need them."""
+    """Remove old rows that only report. Ingested files, control events and open rejects stay: runs need them."""
     cutoff = {"cutoff": datetime.now(UTC) - settings.ledgers}
     for table, is_old in TRIMMED.items():
         delete_rows(spark, project, table, is_old, cutoff)

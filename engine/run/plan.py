@@ -1,4 +1,4 @@
-"""What a run would do: the fold of what is new over what is there, with nothing written."""
+"""plan: what a run would do. It folds the new changes over the stored ones and writes nothing."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -77,7 +77,7 @@ from siltstone.engine.table.merge import (
 
 @dataclass(frozen=True)
 class New:
-    """What a run would append to one table's changes, and how many records it would reject."""
+    """The changes that a run would append to one table, and the number of records that it would reject."""
 
     decoded: Decoded
     changes: DataFrame
@@ -92,18 +92,18 @@ def plan(
     until: datetime | None = None,
     wait: float = 0.0,
 ) -> list[TablePlan]:
-    """Say what `catch_up` would do now, without doing it: no table, no branch and no snapshot comes into being.
+    """Report what `catch_up` would do now. Writes nothing: it creates no table, no branch and no snapshot.
 
-    Raises: LockedError: a run is at work. What would stop one table is in its plan.
+    Raises: LockedError: another run holds the lock. An error that would stop one table is in its plan.
     """
     set_fold_conf(spark)
-    project, tell = with_tables(project, specs), progress or silent
+    project, progress = with_tables(project, specs), progress or silent
     until_ms = None if until is None else int(until.timestamp() * 1000)
     with no_run(project, wait):
         return [
             found
             for source, of_source in by_source(specs).items()
-            for found in plan_source(project, source, of_source, spark, tell, until_ms)
+            for found in plan_source(project, source, of_source, spark, progress, until_ms)
         ]
 
 
@@ -115,14 +115,14 @@ def plan_source(
     progress: Progress,
     until_ms: int | None,
 ) -> list[TablePlan]:
-    """Read a source once, then plan each of its tables by itself."""
+    """Read a source once, then plan each of its tables separately."""
     began = time.monotonic()
     progress(source.path, "reading")
     try:
         source_batch = list_source_batch(spark, project, source, specs, until_ms, run_id=None)
         with light_planning(spark, are_small(source_batch.pending_files()), project.spark.conf):
             read_source_batch(spark, source_batch, project.catalog.name)
-        if source_batch.consumers[control_consumer(source)].pending:  # what it has taken, it has accepted
+        if source_batch.consumers[control_consumer(source)].pending:  # ingested records were accepted before
             check_unowned(source_batch, specs)
     except Exception as error:  # noqa: BLE001  # whatever it is, the other sources go on
         return [refused(spec, error, time.monotonic() - began) for spec in specs]
@@ -132,7 +132,7 @@ def plan_source(
 def plan_table(
     project: ProjectSpec, spec: TableSpec, source_batch: SourceBatch, spark: SparkSession, progress: Progress
 ) -> TablePlan:
-    """Plan one table. What would stop it stops no other."""
+    """Plan one table. An error that would stop it does not stop the others."""
     began = time.monotonic()
     try:
         progress(spec.table, "planning")
@@ -146,22 +146,22 @@ def plan_table(
         with light_planning(spark, context.is_small(), project.spark.conf):
             difference = fold_difference(context)
             found = table_plan(context, difference, new)
-    except Exception as error:  # noqa: BLE001  # it is what the run would end with
+    except Exception as error:  # noqa: BLE001  # the run would end with the same error
         return refused(spec, error, time.monotonic() - began)
     files = len(source_batch.consumers[spec.table].pending)
     return replace(found, files=files, seconds=time.monotonic() - began)
 
 
 def refused(spec: TableSpec, error: Exception, seconds: float) -> TablePlan:
-    """The plan of a table that a run could not bring up to date."""
+    """The plan of a table that a run could not update."""
     report = failed(spec, error, seconds)
     return TablePlan(spec.table, report.status, seconds=seconds, error=report.error, exit_code=report.exit_code)
 
 
 def new_changes(project: ProjectSpec, spec: TableSpec, source_batch: SourceBatch, spark: SparkSession) -> New | None:
-    """What the run would take; None when there is nothing.
+    """The changes that the run would ingest. None if there are none.
 
-    Raises: what `append_changes` raises.
+    Raises: as in `append_changes`.
     """
     consumer = source_batch.consumers[spec.table]
     if not consumer.pending or is_waiting(spark, project, source_batch, spec):
@@ -184,7 +184,7 @@ def new_changes(project: ProjectSpec, spec: TableSpec, source_batch: SourceBatch
 def folding_with(
     project: ProjectSpec, spec: TableSpec, source_batch: SourceBatch, spark: SparkSession, new: New | None
 ) -> FoldContext | None:
-    """The fold that a run would make after it took what is new. None when there is nothing to fold, old or new.
+    """The fold of a run after it has ingested the new changes. None if there is nothing to fold, old or new.
 
     Raises: SpecError: history cannot have the columns.
     """
@@ -219,23 +219,21 @@ def folding_with(
 
 
 def control_with(project: ProjectSpec, source_batch: SourceBatch, spark: SparkSession) -> tuple[DataFrame | None, int]:
-    """The control events after a run, and the newest batch of them."""
+    """The control events as they would be after a run, and their newest batch."""
     stored = read_ledger(spark, project, names.CONTROL)
     batch = newest_batch(spark, project, ledger_name(project, names.CONTROL))
     consumer = source_batch.consumers[control_consumer(source_batch.source)]
     if not consumer.pending:
         return stored, batch
-    events, withdrawn = (
-        control_rows(new_to(source_batch, consumer)),
-        retractions(spark, project, source_batch, consumer),
-    )
-    events = events if withdrawn is None else events.unionByName(withdrawn)
+    events = control_rows(new_to(source_batch, consumer))
+    retracted = retractions(spark, project, source_batch, consumer)
+    events = events if retracted is None else events.unionByName(retracted)
     new = fitted(events.withColumn("batch", F.lit(batch + 1)), ledger_schema(names.CONTROL))
     return (new if stored is None else stored.unionByName(new)), batch + 1
 
 
 def fitted(rows: DataFrame, schema: T.StructType) -> DataFrame:
-    """Rows with other columns: those they lack are null, and those that became wider are wider.
+    """Fit rows to a schema: missing columns become null, and widened columns get their wider type.
 
     Gives: the columns of `schema`. Rows: 1:1.
     """
@@ -244,7 +242,7 @@ def fitted(rows: DataFrame, schema: T.StructType) -> DataFrame:
 
 
 def fitted_column(column: Callable[[str], Column], has: T.StructType, field: T.StructField) -> Column:
-    """One column, or one field of a struct; structs field by field, whatever their order."""
+    """One column, or one field of a struct, in the type of `field`. Struct fields are matched by name."""
     if field.name not in has.names:
         return F.lit(None).cast(field.dataType)
     found = has[field.name].dataType
@@ -261,7 +259,7 @@ def fitted_column(column: Callable[[str], Column], has: T.StructType, field: T.S
 
 
 def table_plan(context: FoldContext, difference: Difference | None, new: New | None) -> TablePlan:
-    """What was found, counted."""
+    """The plan of a table: the counts of its fold."""
     rejected = 0 if new is None else new.rejected
     follows = difference is not None or not has_followed(context)
     settings = (
@@ -293,7 +291,7 @@ def table_plan(context: FoldContext, difference: Difference | None, new: New | N
 
 
 def version_counts(context: FoldContext, difference: Difference) -> Mapping[str, int]:
-    """How many versions the run would open, close, change in place, splice, withdraw and remove."""
+    """How many versions the run would open, close, update in place, splice, supersede ("withdrawn") and remove."""
     is_gone, is_new = F.col(names.CHANGE) == DELETE, F.col(names.CHANGE) == INSERT
     closes = F.col(names.WAS_OPEN) & F.col(names.VALID_TO).isNotNull()
     what = (
@@ -305,28 +303,27 @@ def version_counts(context: FoldContext, difference: Difference) -> Mapping[str,
     )
     counted = {row["what"]: row["count"] for row in difference.rows.groupBy(what.alias("what")).count().collect()}
     counts = {name: counted.get(name, 0) for name in ("opened", "closed", "updated", "withdrawn", "removed")}
-    spliced = count_spliced(context, difference.refolded)
+    spliced = count_spliced(context, difference.recomputed)
     return counts | {"opened": counts["opened"] - spliced, "spliced": spliced}
 
 
-def count_spliced(context: FoldContext, refolded: DataFrame | None) -> int:
-    """How many of the new versions come before one that the table has already, and keeps."""
-    if refolded is None:
+def count_spliced(context: FoldContext, recomputed: DataFrame | None) -> int:
+    """How many of the new versions come before an existing version that the table keeps."""
+    if recomputed is None:
         return 0
     is_new = F.col(names.CHANGE) == INSERT
-    keys = (
-        refolded.where(is_new).select(F.struct(*[F.col(quoted(name)) for name in context.keys]).alias("key")).distinct()
-    )
+    key = F.struct(*[F.col(quoted(name)) for name in context.keys]).alias("key")
+    keys = recomputed.where(is_new).select(key).distinct()
     there = versions_of(context, context.rows.history, keys).alias("h")
-    gone = refolded.where(F.col(names.CHANGE) == DELETE).alias("g")
+    gone = recomputed.where(F.col(names.CHANGE) == DELETE).alias("g")
     kept = there.join(gone, on=same_version(context.identity, "h", "g", context.has_null_keys), how="left_anti")
     newest = kept.groupBy(*[quoted(name) for name in context.identity]).agg(F.max(names.POSITION).alias(names.NEWEST))
-    opened = refolded.where(is_new).join(newest, on=list(context.identity), how="inner")  # newest: one row a key
+    opened = recomputed.where(is_new).join(newest, on=list(context.identity), how="inner")  # newest: one row per key
     return opened.where(F.col(names.POSITION) < F.col(names.NEWEST)).count()
 
 
 def history_statements(context: FoldContext) -> tuple[str, ...]:
-    """The statements that would write `history`; `versions` stands for what the fold found."""
+    """The statements that would write `history`. `versions` is the view of the fold's result."""
     history, layout = identifier(context.catalog, context.spec.target.history), context.layout
     columns = history_schema(context.stored).names
     return (
@@ -337,7 +334,7 @@ def history_statements(context: FoldContext) -> tuple[str, ...]:
 
 
 def latest_statement(context: FoldContext) -> str:
-    """The statement by which `latest` would follow; one that missed a rebuild is replaced."""
+    """The statement by which `latest` would follow. A `latest` that missed a rebuild is replaced."""
     latest, columns = identifier(context.catalog, context.spec.target.latest), latest_schema(context.stored).names
     if latest_reached(context)[1] != context.generation:
         return latest_overwrite(latest, "open_versions", columns)

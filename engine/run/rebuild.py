@@ -1,4 +1,4 @@
-"""`history` and `latest` folded again from `changes`: all of them, or a part of their keys."""
+"""rebuild: recompute `history` and `latest` from `changes`, for all keys or a part of them."""
 
 import time
 import uuid
@@ -38,8 +38,8 @@ from siltstone.engine.fold.key_ranges import Part
 from siltstone.engine.fold.markers import marker_of, refuse_other_changes
 from siltstone.engine.fold.planning import light_planning
 from siltstone.engine.fold.publish import (
-    Found,
-    continued,
+    FoldCounts,
+    checked_history_branch,
     follow_latest,
     history_branch,
     history_marker,
@@ -50,8 +50,8 @@ from siltstone.engine.fold.recompute_keys import (
     all_rows_of,
     count_retracted,
     fold_with_links,
-    for_anything,
-    keys_to_refold,
+    keys_to_recompute,
+    rules_for_old_changes,
     tally_truncates,
     versions_of,
 )
@@ -76,7 +76,7 @@ from siltstone.engine.run.checked_publish import (
     with_results,
 )
 from siltstone.engine.run.run_context import start_run
-from siltstone.engine.run.run_reports import Progress, failed, silent, written_down
+from siltstone.engine.run.run_reports import Progress, failed, record_run, silent
 from siltstone.engine.schema.history_row import history_schema, latest_schema
 from siltstone.engine.session import set_fold_conf
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
@@ -84,7 +84,7 @@ from siltstone.engine.table.catalog import exists, read
 from siltstone.engine.table.commit import Branch, drop_stale_branches
 from siltstone.engine.table.merge import keys_delete
 from siltstone.engine.table.replace_table import remake
-from siltstone.engine.table.table_settings import NOTHING_SAID
+from siltstone.engine.table.table_settings import NO_SETTINGS
 
 
 def rebuild(
@@ -97,15 +97,15 @@ def rebuild(
     checks: Checks | None = None,
     accept: bool = False,
 ) -> RunReport:
-    """Fold the changes of these tables again, aside, and replace what was folded before: one commit a table.
+    """Recompute these tables from their changes on branches, and replace the tables: one commit per table.
 
-    With `part` only the keys in it, and those that key changes link with them, are replaced; the settings must be those
-    of the fold before, and what another program wrote to other keys still stops the next run. Where a batch is
-    published only when its checks pass, what is not published waits for the next run, which checks it. What other
-    programs wrote to `history` and `latest` is replaced, and the report names it; what they wrote to `changes` stops
-    the rebuild, unless `accept` says that it is what happened. A table that fails does not stop the others.
+    With `part`, only its keys and the keys that key changes link with them are replaced. Then the settings must be
+    those of the fold before, and foreign writes to other keys still stop the next run. If checks block publishing
+    (`on_failure: block`), the rebuild covers the published batches only, and the next run checks and publishes the
+    others. Foreign writes to `history` and `latest` are replaced, and the report names them. Foreign writes to
+    `changes` stop the rebuild, unless `accept` is true. A table that fails does not stop the others.
 
-    Raises: LockedError: another run is at work. SpecError: `part` with more than one table, or with `accept`.
+    Raises: LockedError: another run holds the lock. SpecError: `part` with more than one table, or with `accept`.
     """
     if part is not None and (len(specs) != 1 or accept):
         what = "accept changes for a part of the keys" if accept else f"rebuild a part of {len(specs)} tables"
@@ -114,7 +114,7 @@ def rebuild(
     with start_run(spark, project, specs, wait) as started_run:
         checking = Checking(started_run.run_id, progress or silent, checks)
         tables = tuple(rebuild_table(project, spec, spark, checking, part, accept) for spec in specs)
-        return written_down(spark, project, started_run, (), tables)
+        return record_run(spark, project, started_run, (), tables)
 
 
 def rebuild_table(
@@ -125,7 +125,7 @@ def rebuild_table(
     part: Part | None = None,
     accept: bool = False,
 ) -> TableReport:
-    """Rebuild one table, and check all of it. Its failure is its own."""
+    """Rebuild one table and check all of it, and report its failure if it fails."""
     began = time.monotonic()
     try:
         report = rebuilt(project, spec, spark, checking, part, accept)
@@ -137,15 +137,15 @@ def rebuild_table(
 def rebuilt(
     project: ProjectSpec, spec: TableSpec, spark: SparkSession, checking: Checking, part: Part | None, accept: bool
 ) -> TableReport:
-    """Fold one table again, publish and check it.
+    """Recompute one table, publish and check it.
 
     Raises: ForeignWriteError: another program changed the changes.
     """
-    checking.progress(spec.table, "folding again")
-    refuse_other_axis(spark, project.catalog.name, spec)  # no reading helps there
+    checking.progress(spec.table, "recomputing")
+    refuse_other_axis(spark, project.catalog.name, spec)  # first: the other hint, a reread, would not help
     check_decoded(spark, project, spec)
     if spec.quality.blocks:
-        refuse_other_changes(spark, project, spec)  # how far those were published says nothing of these
+        refuse_other_changes(spark, project, spec)  # the published batches must be batches of these changes
     if part is not None:
         check_settings(spark, project, spec)
     accepted = accept_changes(spark, project, spec, checking.run_id) if accept else []
@@ -157,15 +157,15 @@ def rebuilt(
     branches: Branches = (None, None)
     is_left = part is None and is_outdated(spark, project.catalog.name, spec)
     if is_left and not keeps_rows(spark, project, spec):
-        context = made_anew(project, spec, spark)
+        context = fold_reread_table(project, spec, spark)
     else:
         opened = open_fold(spark, project, spec)
         if opened is None or (opened.folded == Folded() and (part is not None or spec.quality.blocks)):
             refuse_foreign_rows(found, spec, "or drop history and latest: the next run folds and checks them")
             return TableReport(spec.table, NOTHING_NEW)
         context = opened
-        context.keeps_foreign = part is not None and bool(found)  # which keys another program changed, no commit says
-        branches = folded_aside(context, part)
+        context.keeps_foreign = part is not None and bool(found)  # no commit records which keys a program changed
+        branches = fold_onto_branches(context, part)
     checking.progress(spec.table, "replacing")
     sums = run_sums(context, IngestResult(0, 0, 0), nothing_read(spec.source.path))
     is_blocking = spec.quality.blocks and branches != (None, None)
@@ -174,8 +174,8 @@ def rebuilt(
     return blocked(report, broken) if broken else report
 
 
-def folded_aside(context: FoldContext, part: Part | None) -> tuple[Branch, Branch]:
-    """Fold a table again onto branches that replace its rows, all or a part of them."""
+def fold_onto_branches(context: FoldContext, part: Part | None) -> tuple[Branch, Branch]:
+    """Recompute a table onto branches that replace its rows, all or a part of them."""
     context.target = to_publish(context.spec, context.folded, context.target)
     before = versions_before(context.rows.history)
     context.generation = uuid.uuid4().hex[:12]
@@ -187,12 +187,12 @@ def folded_aside(context: FoldContext, part: Part | None) -> tuple[Branch, Branc
 
 
 def to_publish(spec: TableSpec, folded: Folded, target: Folded) -> Folded:
-    """What there is to fold; where checks come before publishing, no further than was folded and published before."""
+    """The target of the fold. If checks block publishing, it goes no further than the published fold."""
     return replace(target, batch=folded.batch, control_batch=folded.control_batch) if spec.quality.blocks else target
 
 
 def rebuild_report(context: FoldContext, notes: tuple[str, ...]) -> TableReport:
-    """The report of a table that was folded again."""
+    """The report of a rebuilt table."""
     return TableReport(
         table=context.spec.table,
         status=REBUILT,
@@ -206,15 +206,15 @@ def rebuild_report(context: FoldContext, notes: tuple[str, ...]) -> TableReport:
 
 
 def keeps_rows(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
-    """Whether history holds rows that it is never to forget.
+    """Whether history has rows that must never be removed (`history.recorded`).
 
-    Needs: what `refuse_other_axis` lets pass.
+    Needs: a spec that `refuse_other_axis` accepts.
     """
     return spec.history.recorded and exists(spark, project.catalog.name, spec.target.history)
 
 
-def made_anew(project: ProjectSpec, spec: TableSpec, spark: SparkSession) -> FoldContext:
-    """Fold a table whose inputs were read again, whatever columns it had before."""
+def fold_reread_table(project: ProjectSpec, spec: TableSpec, spark: SparkSession) -> FoldContext:
+    """Fold a table whose inputs were reread, whatever columns it had before."""
     catalog, history = project.catalog.name, spec.target.history
     is_there = exists(spark, catalog, history)
     before = versions_before(read(spark, catalog, history, layout=layout_of(spec))) if is_there else {"before": 0}
@@ -228,10 +228,10 @@ def made_anew(project: ProjectSpec, spec: TableSpec, spark: SparkSession) -> Fol
 
 
 def versions_before(history: DataFrame) -> dict[str, int]:
-    """How many versions a rebuild replaces, for its report; nothing where files are gone, which it mends.
+    """How many versions a rebuild replaces, for its report. Empty if files are missing, which the rebuild repairs.
 
-    They are counted: Iceberg's own totals hold the rows that were deleted, and after a compaction in format version 2
-    the deletes of files that are gone, too.
+    The rows are counted: Iceberg's own totals include deleted rows, and after a compaction in format version 2 also the
+    deletes of removed files.
     """
     try:
         return {"before": history.count()}
@@ -240,7 +240,7 @@ def versions_before(history: DataFrame) -> dict[str, int]:
 
 
 def check_decoded(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> None:
-    """Refuse what folding again cannot give, because the changes were decoded with other settings.
+    """Check that the changes were decoded with the settings of the spec: a rebuild from `changes` cannot apply others.
 
     Raises: SpecError.
     """
@@ -249,14 +249,14 @@ def check_decoded(spark: SparkSession, project: ProjectSpec, spec: TableSpec) ->
         raise SpecError(
             f"Cannot rebuild {target.history}: {target.changes} was decoded with other settings: {'; '.join(wrong)}."
             " Nothing was changed.",
-            "restore the settings, or run `siltstone rebuild --reread`: it reads the inputs again with the new ones",
+            "restore the settings, or run `siltstone rebuild --reread`: it rereads the inputs with the new settings",
         )
 
 
 def fold_all(context: FoldContext) -> DataFrame:
-    """All that `changes` holds, folded from nothing.
+    """Fold all changes from nothing.
 
-    Gives: what `reconcile` gives. Computed.
+    Gives: the output of `reconcile`. Computed.
     """
     context.folded = Folded()
     target = context.target
@@ -272,39 +272,40 @@ def fold_all(context: FoldContext) -> DataFrame:
             of = rows.select("key", "source") if context.has_disjoint_sources else rows.select("key")
             rows = rows.unionByName(truncate_rows(truncates, of.distinct()))
         rows = changes_since_bases(context, rows, rules)
-        if rules.followed:  # they may be folded several times
+        if rules.partly_present:  # they can be folded several times
             rows = rows.transform(checkpointed)
-        judged = fold_with_links(rows, rules)
-        tally_truncates(context, placed, judged, rules.truncates)
-    for outcome, number in Found.of(judged).outcomes.items():
+        reconciled = fold_with_links(rows, rules)
+        tally_truncates(context, placed, reconciled, rules.truncates)
+    for outcome, number in FoldCounts.of(reconciled).outcomes.items():
         context.count(outcome, number)
     context.check_sum()
-    return judged
+    return reconciled
 
 
 def recompute(context: FoldContext) -> tuple[Branch, Branch]:
-    """All changes folded onto branches that replace `history` and `latest`."""
-    judged = fold_all(context)
+    """Fold all changes onto branches that replace `history` and `latest`."""
+    reconciled = fold_all(context)
     history = history_branch(context)
     with context.phase("history"):
-        history.replace(with_older(context, folded_rows(context, judged), context.rows.history))
+        history.replace(with_older(context, folded_rows(context, reconciled), context.rows.history))
     context.versions = {"written": history.newest_count("added-records")}
     with context.phase("latest"):
         latest = follow_latest(context, history)
-    assert latest is not None  # it is of another generation
+    assert latest is not None  # the generation is new
     return history, latest
 
 
 def fold_from_start(context: FoldContext) -> None:
-    """All changes folded into tables with the columns of these changes, which take the place of `history` and `latest`:
-    one commit each. The checks look at all of it again.
+    """Fold all changes into new tables with their columns, which replace `history` and `latest` in one commit each.
+
+    The checked batch is reset, so that the checks cover everything.
     """
-    judged = fold_all(context)
+    reconciled = fold_all(context)
     spark, catalog, target, layout = context.spark, context.catalog, context.spec.target, context.layout
     version, settings = str(target.format_version), settings_of(context.spec)
-    properties = {"format-version": version, names.CHECKED_BATCH: "0", names.PROPERTY_SETTINGS: NOTHING_SAID}
+    properties = {"format-version": version, names.CHECKED_BATCH: "0", names.PROPERTY_SETTINGS: NO_SETTINGS}
     with context.phase("history"):
-        rows, schema = layout.stored(folded_rows(context, judged)), layout.schema(history_schema(context.stored))
+        rows, schema = layout.stored(folded_rows(context, reconciled)), layout.schema(history_schema(context.stored))
         all_properties, wanted = properties | layout.properties(), settings[target.history]
         remake(spark, catalog, target.history, rows, schema, history_marker(context), all_properties, wanted)
     history = read(spark, catalog, target.history, layout=layout)
@@ -315,20 +316,20 @@ def fold_from_start(context: FoldContext) -> None:
 
 
 def recompute_part(context: FoldContext, part: Part) -> tuple[Branch, Branch]:
-    """Some keys folded from nothing, as far as the tables are folded, onto branches that replace their rows."""
+    """Fold some keys from nothing up to the present marker, onto branches that replace their rows."""
     context.target = context.folded
-    rules = for_anything(context, fold_rules(context))
+    rules = rules_for_old_changes(context, fold_rules(context))
     everything = linked(context, context.changes_up_to_target())
     found, generation = marker_of(context.spark, context.catalog, context.spec.target.latest)
     latest_table = read(context.spark, context.catalog, context.spec.target.latest)
     with context.phase("refold"):
-        keys = keys_to_refold(keys_in(context, part, everything, latest_table), everything, rules)
-        judged = fold_with_links(all_rows_of(context, everything, keys, known_windows(context), rules), rules)
-    for outcome, number in Found.of(judged).outcomes.items():
+        keys = keys_to_recompute(keys_in(context, part, everything, latest_table), everything, rules)
+        reconciled = fold_with_links(all_rows_of(context, everything, keys, known_windows(context), rules), rules)
+    for outcome, number in FoldCounts.of(reconciled).outcomes.items():
         context.count(outcome, number)
     context.changes = sum(context.outcomes.values())
-    rows = with_older(context, folded_rows(context, judged), versions_of(context, context.rows.history, keys))
-    history = continued(context)
+    rows = with_older(context, folded_rows(context, reconciled), versions_of(context, context.rows.history, keys))
+    history = checked_history_branch(context)
     with context.phase("history"):
         replace_keys(context, history, keys, rows)
     context.versions = {"written": history.newest_count("added-records")}
@@ -337,7 +338,7 @@ def recompute_part(context: FoldContext, part: Part) -> tuple[Branch, Branch]:
             found != context.folded
             or generation != marker_of(context.spark, context.catalog, context.spec.target.history)[1]
         ):
-            latest = follow_latest(context, history)  # it missed something before, and is replaced
+            latest = follow_latest(context, history)  # it missed an earlier fold or rebuild, and is replaced
             assert latest is not None
             return history, latest
         drop_stale_branches(context.spark, context.catalog, context.spec.target.latest)
@@ -348,9 +349,9 @@ def recompute_part(context: FoldContext, part: Part) -> tuple[Branch, Branch]:
 
 
 def keys_in(context: FoldContext, part: Part, everything: DataFrame, latest: DataFrame) -> DataFrame:
-    """The keys of a part, wherever they are: what stands in a table without a change must go.
+    """The keys of a part, from the changes and the tables: rows of a table without any change have to be removed.
 
-    Gives: key. Computed. Rows: one a key.
+    Gives: key. Computed. Rows: one per key.
     """
     rules = fold_rules(context)
     key = everything.schema["key"].dataType
@@ -364,20 +365,20 @@ def keys_in(context: FoldContext, part: Part, everything: DataFrame, latest: Dat
     return changed.unionByName(tables[0]).unionByName(tables[1]).distinct().transform(checkpointed)
 
 
-def folded_rows(context: FoldContext, judged: DataFrame) -> DataFrame:
-    """History rows out of what `reconcile` gives."""
+def folded_rows(context: FoldContext, reconciled: DataFrame) -> DataFrame:
+    """History rows from the output of `reconcile`."""
     columns = [F.col(quoted(name)) for name in history_schema(context.stored).names]
-    return version_rows(judged, context.target.batch).select(*columns)
+    return version_rows(reconciled, context.target.batch).select(*columns)
 
 
 def with_older(context: FoldContext, rows: DataFrame, versions: DataFrame) -> DataFrame:
-    """History rows, and those of the versions whose changes were removed: nothing can be folded to these any more."""
+    """History rows, and the versions whose changes were removed: these cannot be recomputed."""
     older = versions_before_bases(context, versions, fold_rules(context))
     return rows if older is None else rows.unionByName(older.select(*rows.columns))
 
 
 def replace_keys(context: FoldContext, branch: Branch, keys: DataFrame, rows: DataFrame) -> None:
-    """Put these rows in the place of all that the branch has of the keys."""
+    """Replace all rows of the keys on the branch with these rows."""
     view = temporary_view(keys.select(*[F.col("key")[name].alias(name) for name in context.keys]))
     branch.execute(keys_delete(branch.identifier, view, context.keys, context.has_null_keys, branch.layout))
     context.spark.catalog.dropTempView(view)

@@ -1,7 +1,8 @@
-"""Rejected records once more, when the spec or the code is mended: applied where they came from, once.
+"""replay: apply rejected records after the spec or the code is fixed, once, with their original coordinates.
 
-A replay is a batch like any other. Its marks say which rejects it closed, and are real when its batch is: those whose
-records came good, and those that are rejected for another reason now. A reject that nothing has changed for stays.
+A replay is a batch like any other. Its marks record the rejects that it closed, and are valid once its batch is
+committed. It closes rejects whose records can be applied now, and those with another reject reason now. A reject whose
+result is the same stays open.
 """
 
 import time
@@ -34,7 +35,13 @@ from siltstone.engine.ingest.append_changes import (
     reject_rows,
 )
 from siltstone.engine.ingest.control_evidence import evidence
-from siltstone.engine.ingest.open_rejects import Rejected, known_tables, moved_lines, newly_decoded, rejected_delivery
+from siltstone.engine.ingest.open_rejects import (
+    RejectedBatch,
+    known_tables,
+    moved_lines,
+    newly_decoded,
+    read_rejected_batch,
+)
 from siltstone.engine.ingest.source_batch import Consumer, SourceBatch, control_consumer, of_table, source_report
 from siltstone.engine.ingest.source_order import refuse_commit_scns, refuse_mixed
 from siltstone.engine.ingest.taken_lines import spans_frame, taken_spans, with_batch
@@ -54,7 +61,7 @@ from siltstone.engine.table.changes_table import ensure_changes, known_row
 from siltstone.engine.table.commit import drop_stale_branches, newest_summary
 from siltstone.engine.table.ledger import append_frame, append_rows, ensure_ledger, read_ledger
 
-APPLIED, CONTROL, OTHER_TABLE, REJECTED, READ_AGAIN = "applied", "control", "other table", "rejected", "read again"
+APPLIED, CONTROL, OTHER_TABLE, REJECTED, REREAD = "applied", "control", "other table", "rejected", "read again"
 IDENTITY = (*PLACE, "position", "op", "_key")
 
 
@@ -66,11 +73,12 @@ def replay(
     wait: float = 0.0,
     checks: Checks | None = None,
 ) -> RunReport:
-    """Take the rejects of the sources of `specs` again, with their original coordinates, exactly once.
+    """Retry the rejects of the sources of `specs`, with their original coordinates, exactly once.
 
-    A table whose settings changed since its last fold is folded again as a whole. A table that fails stops no other.
+    A table whose settings changed since its last fold is recomputed as a whole. A table that fails does not stop the
+    others.
 
-    Raises: LockedError: another run is at work.
+    Raises: LockedError: another run holds the lock.
     """
     set_fold_conf(spark)
     with start_run(spark, project, specs, wait) as started_run:
@@ -83,11 +91,11 @@ class Replay(Run):
     """One replay over several tables."""
 
     def run_source(self, source: SourceSpec, specs: Sequence[TableSpec]) -> None:
-        """Read a source's rejects once, then each of its tables by itself."""
+        """Reread a source's rejects once, then update each of its tables separately."""
         self.progress(source.path, "reading rejects")
         began = time.monotonic()
         try:
-            found = rejected_delivery(self.spark, self.project, source, specs)
+            found = read_rejected_batch(self.spark, self.project, source, specs)
             if found is None:
                 self.tables += [self.completed(spec) for spec in specs]
                 return
@@ -99,42 +107,47 @@ class Replay(Run):
         except Exception as error:  # noqa: BLE001  # whatever it is, the other sources go on
             self.tables += [failed(spec, error, time.monotonic() - began) for spec in specs]
 
-    def brought_up(
+    def update_table(
         self, spark: SparkSession, source_batch: SourceBatch, spec: TableSpec, source: SourceReport
     ) -> TableReport:
-        """Take one table's rejects, fold and publish. The mended spec may need all changes to be folded again."""
-        assert isinstance(source_batch, Rejected)
+        """Replay one table's rejects, fold and publish. The fixed spec can require a recomputation of all changes."""
+        assert isinstance(source_batch, RejectedBatch)
         self.progress(spec.table, "replaying")
         apply_renames(spark, self.project.catalog.name, spec)
         ingested = replay_table(spark, self.project, source_batch, spec, self.started_run.run_id)
-        report = self.folded(spark, spec, ingested, source)
+        report = self.fold_ingested(spark, spec, ingested, source)
         return replace(report, rejected=ingested.rejected)
 
     def completed(self, spec: TableSpec) -> TableReport:
-        """Fold and publish what a replay that died took for a table, where no rejects wait. Its failure is its own."""
+        """Fold and publish the changes of an interrupted replay, for a table without open rejects."""
         began = time.monotonic()
         try:
-            if not owes_fold(self.spark, self.project, spec):
+            if not has_unfolded_replay(self.spark, self.project, spec):
                 return TableReport(spec.table, NOTHING_NEW)
-            report = self.folded(self.spark, spec, IngestResult(0, 0, 0), nothing_read(spec.source.path))
+            report = self.fold_ingested(self.spark, spec, IngestResult(0, 0, 0), nothing_read(spec.source.path))
         except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
             return failed(spec, error, time.monotonic() - began)
         return replace(report, seconds=time.monotonic() - began, source=spec.source.path)
 
-    def folded(self, spark: SparkSession, spec: TableSpec, ingested: IngestResult, source: SourceReport) -> TableReport:
-        """Fold what a table took. Where the mended spec needs all changes folded again: if a replay took some of them,
-        this one or one that died. Settings that were changed for another reason are not the replay's to apply."""
+    def fold_ingested(
+        self, spark: SparkSession, spec: TableSpec, ingested: IngestResult, source: SourceReport
+    ) -> TableReport:
+        """Fold what a table ingested.
+
+        If the fixed spec requires a recomputation of all changes, it runs only if this replay or an interrupted one has
+        applied some of them. A replay does not apply settings that were changed for another reason.
+        """
         if is_outdated(spark, self.project.catalog.name, spec) or not other_settings(spark, self.project, spec):
-            return super().folded(spark, spec, ingested, source)
-        if owes_fold(spark, self.project, spec):
+            return super().fold_ingested(spark, spec, ingested, source)
+        if has_unfolded_replay(spark, self.project, spec):
             return rebuild_table(self.project, spec, spark, self.checking)
         return TableReport(spec.table, NOTHING_NEW)
 
 
-def owes_fold(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
-    """Whether a replay took changes that `history` or `latest` is not a fold of yet.
+def has_unfolded_replay(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
+    """Whether a replay has appended changes that `history` or `latest` does not contain yet.
 
-    Needs: marks of real batches only.
+    Needs: marks of committed batches only.
     """
     taken = newest_batch(spark, project, spec.target.changes)
     folded = min(newest_batch(spark, project, table) for table in (spec.target.history, spec.target.latest))
@@ -147,7 +160,7 @@ def owes_fold(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> boo
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a table's rejects: changes, records that are rejected still, and the lines to be closed."""
+    """The result of replaying a table's rejects: changes, records that are still rejected, and the lines to close."""
 
     decoded: Decoded
     good: DataFrame
@@ -156,14 +169,14 @@ class Outcome:
 
 
 def replay_table(
-    spark: SparkSession, project: ProjectSpec, source_batch: Rejected, spec: TableSpec, run_id: str
+    spark: SparkSession, project: ProjectSpec, source_batch: RejectedBatch, spec: TableSpec, run_id: str
 ) -> IngestResult:
-    """Append to a table's changes what came good of its rejects, in one batch; close what changed.
+    """Append the rejects that can be applied now to a table's changes, in one batch, and close the changed rejects.
 
-    Raises: SchemaEvolutionError: the mended spec does not fit the table. SpecError: by the mended spec the changes that
-        are there would be others, too.
-        SourceError: what came good is in no order with what is there.
-        InvariantViolation: not all that came good was appended.
+    Raises: SchemaEvolutionError: the fixed spec does not fit the table.
+        SpecError: the stored changes were decoded with other settings than those of the fixed spec.
+        SourceError: the replayed changes and the stored ones have no common order.
+        InvariantViolation: not all replayed changes were appended.
     """
     assert source_batch.records is not None
     assert source_batch.waiting is not None
@@ -189,9 +202,9 @@ def replay_table(
 
 
 def append_replayed(
-    spark: SparkSession, project: ProjectSpec, source_batch: Rejected, spec: TableSpec, found: Outcome, run_id: str
+    spark: SparkSession, project: ProjectSpec, source_batch: RejectedBatch, spec: TableSpec, found: Outcome, run_id: str
 ) -> int:
-    """Commit what came good to a table's changes, and what says so beside it. Gives: how many changes."""
+    """Commit the replayed changes, with the marks and rejects of the batch. Gives: the number of changes."""
     consumer, catalog, name = source_batch.consumers[spec.table], project.catalog.name, spec.target.changes
     batch = consumer.newest_batch + 1
     keys, row = found.decoded.key_type.names, found.decoded.row_type
@@ -205,9 +218,9 @@ def append_replayed(
         expected, appended = found.good.count(), branch.newest_count("added-records")
         if expected != appended:
             raise InvariantViolation(
-                f"Cannot replay the rejects of {spec.table}: {expected} came good, {appended} were appended. Nothing"
-                " was taken.",
-                "report this with the rejects; running again will not help",
+                f"Cannot replay the rejects of {spec.table}: {expected} can be applied, {appended} were appended."
+                " Nothing was taken.",
+                "report this with the rejects; a retry will not help",
             )
         close_rejects(spark, project, source_batch, consumer, with_outcome(found.moved, APPLIED), run_id, branch.name)
         rejected = reject_rows(of_lines(found.bad, found.moved), consumer, batch, branch.name)
@@ -221,11 +234,11 @@ def append_replayed(
 def with_arrival(
     spark: SparkSession, project: ProjectSpec, rows: DataFrame, spec: TableSpec, newest_batch: int
 ) -> DataFrame:
-    """The rows with what tells whether they came too late: they did when their file came, however long they waited.
+    """Add `before_us` to the rows, to decide if they are too late: the arrival of their file counts, not the replay.
 
-    Gives: their columns, then before_us: the greatest commit time of the batches before the one that took the file, as
-        they told it, or of their changes where the snapshots are expired that did; null where there is none, and where
-        nothing is ever too late.
+    Gives: their columns, then before_us: the greatest commit time of the batches before the one that ingested the file.
+        It comes from the snapshot summaries of these batches, or from their changes if the snapshots have expired. Null
+        if there is none, and if the table has no lateness bound.
     Rows: 1:1.
     """
     if spec.accepts_within is None:
@@ -235,13 +248,13 @@ def with_arrival(
     batches = {row["batch"] for row in placed.select("batch").distinct().collect()} - {None}
     catalog, name = project.catalog.name, spec.target.changes
     before: dict[int, int | None] = {**recorded_before(spark, catalog, name, batches)}
-    if untold := batches - before.keys():
-        before = reached_before(read(spark, catalog, name), untold)[1] | before
-    return placed.join(F.broadcast(arrivals(spark, before)), on="batch", how="left").drop("batch")  # one row a batch
+    if missing := batches - before.keys():
+        before = reached_before(read(spark, catalog, name), missing)[1] | before
+    return placed.join(F.broadcast(arrivals(spark, before)), on="batch", how="left").drop("batch")  # one row per batch
 
 
 def decoded_once_more(spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec) -> Decoded | None:
-    """A table's rejected records decoded as its spec says now. None where there are none, or none says what it is."""
+    """A table's rejected records, decoded with its present spec. None if there are none, or none shows the columns."""
     known = known_row(spark, project.catalog.name, spec.target.changes)
     if (records if known is not None else records.where(F.col("kind") == "change")).isEmpty():
         return None
@@ -250,9 +263,10 @@ def decoded_once_more(spark: SparkSession, project: ProjectSpec, records: DataFr
 
 
 def without(rows: DataFrame, changes: DataFrame, waiting: DataFrame) -> DataFrame:
-    """The rows that are no changes yet: of a record with several changes some may have been good from the start.
+    """The rows that are not in `changes` yet: some changes of a rejected record can have been stored from the start.
 
-    READs of one record have no position that would tell them apart, but keys; as text, for a column can be wider now.
+    READs of one record have the same position, so their keys distinguish them. The keys are compared as JSON text,
+    since a column can have a wider type now.
     """
     key = F.to_json("key").alias("_key")
     places = F.broadcast(waiting.select(*PLACE).distinct())
@@ -262,9 +276,12 @@ def without(rows: DataFrame, changes: DataFrame, waiting: DataFrame) -> DataFram
     return rows.select("*", key).alias("new").join(F.broadcast(there), on=same, how="left_anti").drop("_key")
 
 
-def replay_control(spark: SparkSession, project: ProjectSpec, source_batch: Rejected, run_id: str) -> None:
-    """Rejects that turned out to be control events, or changes of a table that nobody takes; and what all of them tell
-    of transactions. What turned out to be of another spec's table waits for a replay of that one."""
+def replay_control(spark: SparkSession, project: ProjectSpec, source_batch: RejectedBatch, run_id: str) -> None:
+    """Append the control events and transaction evidence of the rejects, and close rejects that belong to no table.
+
+    Closed are rejects that turn out to be control events, or changes of a table that no spec declares. A change of
+    another spec's table waits for a replay of that table.
+    """
     assert source_batch.records is not None
     assert source_batch.waiting is not None
     consumer = source_batch.consumers[control_consumer(source_batch.source)]
@@ -285,9 +302,9 @@ def replay_control(spark: SparkSession, project: ProjectSpec, source_batch: Reje
         events = evidence(spark, good.unionByName(fresh), source_batch.classes)
         branch.append(events.select(F.lit(batch).cast("bigint").alias("batch"), "*").coalesce(1))
         kinds = good.groupBy(*PLACE).agg(F.bool_or(is_control).alias("is_control"))
-        told = F.when(F.col("is_control"), CONTROL).otherwise(OTHER_TABLE)
-        outcome = F.when(F.col("applied") > 0, told).otherwise(REJECTED)
-        closed = moved.join(kinds, on=PLACE, how="left").select(*PLACE, outcome.alias("outcome"))  # one row a line
+        applied_as = F.when(F.col("is_control"), CONTROL).otherwise(OTHER_TABLE)
+        outcome = F.when(F.col("applied") > 0, applied_as).otherwise(REJECTED)
+        closed = moved.join(kinds, on=PLACE, how="left").select(*PLACE, outcome.alias("outcome"))  # one row per line
         mark_batch(spark, project, consumer, run_id, branch.name)
         close_rejects(spark, project, source_batch, consumer, closed, run_id, branch.name)
         append_frame(spark, project, names.REJECTS, reject_rows(of_lines(bad, moved), consumer, batch, branch.name))
@@ -297,41 +314,42 @@ def replay_control(spark: SparkSession, project: ProjectSpec, source_batch: Reje
 
 
 def of_lines(records: DataFrame, lines: DataFrame) -> DataFrame:
-    """The records that stand in these lines."""
+    """The records in these lines."""
     return records.join(F.broadcast(lines.select(*PLACE)), on=PLACE, how="left_semi")
 
 
 def with_outcome(moved: DataFrame, applied: str) -> DataFrame:
-    """What became of each line. Gives: file, line, outcome."""
+    """The outcome of each line. Gives: file, line, outcome."""
     return moved.select(*PLACE, F.when(F.col("applied") > 0, applied).otherwise(REJECTED).alias("outcome"))
 
 
 def mark_batch(spark: SparkSession, project: ProjectSpec, consumer: Consumer, run_id: str, attempt: str) -> None:
-    """Write a batch's mark of no line, where it may close no reject.
+    """Write a mark without a line for a batch that may close no reject.
 
-    Written before the batch's other rows: by it the next run knows what a batch that never became real has left.
+    It is written before the batch's other rows: from it the next run knows what an attempt without a commit has left.
     """
     mark = {"batch": consumer.newest_batch + 1, "consumer": consumer.name, "of_consumer": consumer.name, "of_batch": 0}
-    told = {"outcome": READ_AGAIN, "run_id": run_id, "replayed_at": datetime.now(UTC), "attempt": attempt}
-    append_rows(spark, project, names.REPLAYS, [mark | told])
+    mark |= {"outcome": REREAD, "run_id": run_id, "replayed_at": datetime.now(UTC), "attempt": attempt}
+    append_rows(spark, project, names.REPLAYS, [mark])
 
 
 def close_rejects(
     spark: SparkSession,
     project: ProjectSpec,
-    source_batch: Rejected,
+    source_batch: RejectedBatch,
     consumer: Consumer,
     closed: DataFrame,
     run_id: str,
     attempt: str,
 ) -> None:
-    """Write the marks of a batch: which rejects it closes, and what became of their lines.
+    """Write the marks of a batch: the rejects that it closes, with the outcomes of their lines.
 
-    Written before the batch's other rows: by them the next run knows what a batch that never became real has left.
+    They are written before the batch's other rows: from them the next run knows what an attempt without a commit has
+    left.
     """
     assert source_batch.waiting is not None
     of = source_batch.waiting.select("consumer", "batch", *PLACE).distinct()
-    marks = of.join(F.broadcast(closed), on=PLACE, how="inner")  # closed: one row a line
+    marks = of.join(F.broadcast(closed), on=PLACE, how="inner")  # closed: one row per line
     rows = marks.select(
         F.lit(consumer.newest_batch + 1).cast("bigint").alias("batch"),
         F.lit(consumer.name).alias("consumer"),

@@ -1,8 +1,8 @@
-"""The inputs of tables taken again, with today's settings, in the place of what was decoded from them before.
+"""reread: ingest the inputs of tables a second time with the present settings, and replace their decoded changes.
 
-Every line keeps the batch that took it. The reading is a batch of its own, the newest: what it says of rejects is real
-when `changes` is replaced, in one commit. From then on the tables are left behind, until they are folded from it: a run
-that dies in between is completed by the next one. Before that commit nothing of the tables has changed.
+Every line keeps its batch. The reread itself is a new batch, the newest: its rows about rejects become valid when
+`changes` is replaced, in one commit. From then on `history` and `latest` are outdated until they are folded from it;
+the next run completes an interrupted one. Before that commit no table has changed.
 """
 
 import json
@@ -32,7 +32,7 @@ from siltstone.engine.ingest.append_changes import (
 )
 from siltstone.engine.ingest.control_evidence import evidence
 from siltstone.engine.ingest.open_rejects import (
-    Rejected,
+    RejectedBatch,
     accepted_places,
     known_tables,
     moved_lines,
@@ -62,7 +62,7 @@ from siltstone.engine.run.checked_publish import Checking, Checks
 from siltstone.engine.run.rebuild import keeps_rows, rebuild_table
 from siltstone.engine.run.replay import APPLIED, close_rejects, mark_batch, with_outcome
 from siltstone.engine.run.run_context import start_run
-from siltstone.engine.run.run_reports import Progress, failed, silent, written_down
+from siltstone.engine.run.run_reports import Progress, failed, record_run, silent
 from siltstone.engine.schema.change_row import change_schema, key_schema
 from siltstone.engine.schema.evolve import promotes
 from siltstone.engine.session import set_fold_conf
@@ -72,7 +72,7 @@ from siltstone.engine.spec.renamed_names import first_names, known_keys_of, new_
 from siltstone.engine.table.changes_table import column_dates, known_row, since_always
 from siltstone.engine.table.claims import taken_inputs
 from siltstone.engine.table.commit import drop_stale_branches
-from siltstone.engine.table.ledger import append_frame, read_ledger
+from siltstone.engine.table.ledger import append_frame, clear_records, read_ledger
 from siltstone.engine.table.replace_table import remake
 
 
@@ -84,12 +84,13 @@ def reread(
     wait: float = 0.0,
     checks: Checks | None = None,
 ) -> RunReport:
-    """Read all that these tables ever took once more, as their specs say now, and fold them from it.
+    """Reread everything that these tables ever ingested, with their present specs, and fold the tables from it.
 
-    Files that are gone, or are not what was taken, stop the tables of their source; nothing of them is changed then. A
-    table that fails stops no other. What other programs wrote to the tables is replaced, and the report names it.
+    Files that are gone, or have changed since they were ingested, stop the tables of their source, and no table of it
+    is changed. A table that fails does not stop the others. Foreign writes to the tables are replaced, and the report
+    names them.
 
-    Raises: LockedError: another run is at work.
+    Raises: LockedError: another run holds the lock.
     """
     set_fold_conf(spark)
     with start_run(spark, project, specs, wait) as started_run:
@@ -100,12 +101,12 @@ def reread(
             run.tables += refused
             if sound:
                 run.read_source(source, sound)
-        return written_down(spark, project, started_run, run.sources, run.tables)
+        return record_run(spark, project, started_run, run.sources, run.tables)
 
 
 @dataclass(frozen=True)
-class Again:
-    """A table's records decoded again. `good`: its changes, with their batches, as they are to be stored."""
+class RedecodedTable:
+    """A table's newly decoded records. `good`: its changes, with their batches, in their stored form."""
 
     decoded: Decoded
     good: DataFrame
@@ -114,7 +115,7 @@ class Again:
 
 
 class Rereading:
-    """One reading of several tables' inputs."""
+    """One reread of several tables' inputs."""
 
     def __init__(self, project: ProjectSpec, spark: SparkSession, checking: Checking) -> None:
         self.project = project
@@ -131,13 +132,13 @@ class Rereading:
         return self.project.catalog.name
 
     def read_source(self, source: SourceSpec, specs: Sequence[TableSpec]) -> None:
-        """Read a source's inputs once, decode all its tables, and only then replace the first of them."""
-        self.progress(source.path, "reading inputs again")
+        """Read a source's inputs once, decode all its tables, and only then replace tables."""
+        self.progress(source.path, "rereading inputs")
         began = time.monotonic()
         try:
             targets = targets_of(self.project, source, specs)
             newest = newest_batches(self.spark, self.project, targets)
-            taken_inputs(self.spark, self.project, targets, newest)  # what unfinished runs left goes
+            taken_inputs(self.spark, self.project, targets, newest)  # removes leftovers of unfinished runs
             spans = taken_spans(self.spark, self.project, newest)
             known = [spec for spec in specs if spans[spec.table]]
             if known:
@@ -159,15 +160,15 @@ class Rereading:
         newest: Mapping[str, int],
         spans: Mapping[str, Sequence[Span]],
     ) -> None:
-        """Read and classify every line that was ever taken, then decode and replace table by table.
+        """Read and classify every line that was ever ingested, then decode and replace the tables.
 
-        Raises: SourceError: they cannot be read, or too much of them is nothing siltstone knows any more.
+        Raises: SourceError: they cannot be read, or siltstone does not recognize too many of them any more.
         """
         targets = targets_of(self.project, source, specs)
         consumers = {name: Consumer(name, target, newest[name], {}) for name, target in targets.items()}
         declared = {spec.table: known_keys_of(spec) for spec in sharing(self.project, source, specs)}
         masked = with_masks(consumers, self.project, source)
-        source_batch = Rejected(source, [entry.file for entry in files], masked, declared)
+        source_batch = RejectedBatch(source, [entry.file for entry in files], masked, declared)
         taken = spans_frame(self.spark, [span for each in spans.values() for span in each])
         found = read_in_context(self.spark, self.project, source, files)
 
@@ -179,19 +180,19 @@ class Rereading:
         classified(source_batch, read)
         source_batch.waiting = waiting_rejects(self.spark, self.project, newest)
         self.sources.append(source_report(source_batch, specs))
-        # What was taken was accepted, by settings that may have been others: only what is new is judged.
+        # Rejects that earlier runs accepted do not count, whatever their settings were: only new rejects do.
         check_unowned(source_batch, specs, accepted_places(self.spark, self.project, control_consumer(source)))
         self.replace_all(source_batch, specs, spans)
 
     def replace_all(
-        self, source_batch: Rejected, specs: Sequence[TableSpec], spans: Mapping[str, Sequence[Span]]
+        self, source_batch: RejectedBatch, specs: Sequence[TableSpec], spans: Mapping[str, Sequence[Span]]
     ) -> None:
-        """Decode every table; then replace control events and changes, and fold. A table's failure is its own."""
-        decoded: dict[str, Again] = {}
+        """Decode every table; then replace control events and changes, and fold. Failures are reported by table."""
+        decoded: dict[str, RedecodedTable] = {}
         began = {spec.table: time.monotonic() for spec in specs}
         for spec in specs:
             try:
-                self.progress(spec.table, "decoding again")
+                self.progress(spec.table, "decoding")
                 decoded[spec.table] = self.decode(source_batch, spec, spans[spec.table])
             except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
                 self.tables.append(failed(spec, error, time.monotonic() - began[spec.table]))
@@ -205,11 +206,11 @@ class Rereading:
         for spec in ready:
             self.tables.append(self.replace_table(source_batch, spec, decoded[spec.table], began[spec.table]))
 
-    def decode(self, source_batch: Rejected, spec: TableSpec, spans: Sequence[Span]) -> Again:
-        """Decode what a table ever took as if it were taken for the first time, and place it in its batches.
+    def decode(self, source_batch: RejectedBatch, spec: TableSpec, spans: Sequence[Span]) -> RedecodedTable:
+        """Decode everything that a table ever ingested as if for the first time, and assign it to its batches.
 
-        Raises: SourceError: too much cannot be decoded any more. SpecError: the table cannot have the columns, or its
-            history was made with another history.recorded.
+        Raises: SourceError: too many records cannot be decoded any more. SpecError: the table cannot have the columns,
+            or its history was created with another value of history.recorded.
         """
         assert source_batch.records is not None
         refuse_other_axis(self.spark, self.catalog, spec)
@@ -228,12 +229,12 @@ class Rereading:
         carried = with_batch(mine.where(F.col("kind") == CHANGE).select(*PLACE, "commit_ts"), frame)
         newest, before = reached_before(carried)
         dates = arrivals(self.spark, before)
-        placed = with_batch(good, frame).join(F.broadcast(dates), on="batch", how="left")  # one row a batch
+        placed = with_batch(good, frame).join(F.broadcast(dates), on="batch", how="left")  # one row per batch
         columns = change_columns(found.rows, spec, F.col("batch"), F.col("before_us"))
-        return Again(found, placed.select(*columns), rejected, newest)
+        return RedecodedTable(found, placed.select(*columns), rejected, newest)
 
     def refuse_recorded(self, spec: TableSpec, found: Decoded) -> None:
-        """See that a history that keeps every row it ever said can keep them beside the new ones.
+        """Check that a history with history.recorded can keep its earlier rows together with the new ones.
 
         Raises: SpecError.
         """
@@ -245,13 +246,14 @@ class Rereading:
         lost = [name for name in kept if name not in stays]
         if lost:
             raise SpecError(
-                f"Cannot read the inputs of {spec.table} again: {spec.target.history} keeps every row it ever said, and"
-                f" its columns would be gone or of another type ({', '.join(lost)}). Nothing was changed.",
+                f"Cannot reread the inputs of {spec.table}: {spec.target.history} keeps every row that it ever"
+                f" recorded, and columns of these rows would be gone or of another type ({', '.join(lost)}). Nothing"
+                " was changed.",
                 "name another table as target.history",
             )
 
-    def replace_control(self, source_batch: Rejected, spans: Sequence[Span]) -> None:
-        """Replace what the source's control events and ledgers said: an epoch or a zone moves them, too."""
+    def replace_control(self, source_batch: RejectedBatch, spans: Sequence[Span]) -> None:
+        """Replace the source's control events and transaction evidence: an epoch or a time zone changes them too."""
         assert source_batch.records is not None
         consumer = source_batch.consumers[control_consumer(source_batch.source)]
         if not spans:
@@ -259,7 +261,7 @@ class Rereading:
         frame, newest = spans_frame(self.spark, spans), max(span.batch for span in spans)
         records = source_batch.records.transform(within, frame)
         events = with_batch(evidence(self.spark, records, source_batch.classes), frame)
-        batch = F.coalesce("batch", F.lit(newest)).cast("bigint").alias("batch")  # a ledger stands in no line
+        batch = F.coalesce("batch", F.lit(newest)).cast("bigint").alias("batch")  # evidence rows have no line
         own = ", ".join(str(number) for number in sorted({*self.replayed(consumer), *(span.batch for span in spans)}))
         drop_stale_branches(self.spark, self.catalog, consumer.target)
         marker = {names.SUMMARY_BATCH: str(consumer.newest_batch + 1)}
@@ -282,10 +284,9 @@ class Rereading:
         return [row["batch"] for row in found]
 
     def report_rejects(
-        self, source_batch: Rejected, consumer: Consumer, attempt: str, good: DataFrame, bad: DataFrame
+        self, source_batch: RejectedBatch, consumer: Consumer, attempt: str, good: DataFrame, bad: DataFrame
     ) -> None:
-        """Write what a reading changes among a consumer's rejects: those that came good or have another reason are
-        closed, those that are new wait.
+        """Update a consumer's rejects: close those that can be applied or have another reason, and add new ones.
 
         Needs: good: file, line; bad: what `reject_rows` takes.
         """
@@ -302,12 +303,14 @@ class Rereading:
             stay = places.join(moved, on=PLACE, how="left_anti")
             bad = bad.join(stay, on=PLACE, how="left_anti")
         dismissed = read_ledger(self.spark, self.project, names.DISMISSALS)
-        if dismissed is not None:  # a person said that nothing is to become of them
+        if dismissed is not None:  # the user has dismissed them
             bad = bad.join(dismissed.where(F.col("consumer") == consumer.name), on=PLACE, how="left_anti")
         append_frame(self.spark, self.project, names.REJECTS, reject_rows(bad, consumer, batch, attempt))
+        if consumer.masked:
+            clear_records(self.spark, self.project, consumer.name)
 
-    def replace_changes(self, source_batch: Rejected, spec: TableSpec, found: Again) -> None:
-        """Put what was decoded again in the place of a table's changes."""
+    def replace_changes(self, source_batch: RejectedBatch, spec: TableSpec, found: RedecodedTable) -> None:
+        """Replace a table's changes with the newly decoded ones."""
         consumer, name = source_batch.consumers[spec.table], spec.target.changes
         good = found.decoded.rows.where(F.col("reason").isNull())
         self.report_rejects(source_batch, consumer, self.run_id, good, found.decoded.rejects())
@@ -323,8 +326,10 @@ class Rereading:
         marker |= decoded_marker(spec) | order_marker(source_batch.source)
         remake(self.spark, self.catalog, name, found.good, schema, marker, properties)
 
-    def replace_table(self, source_batch: Rejected, spec: TableSpec, found: Again, began: float) -> TableReport:
-        """Replace a table's changes, and fold from them. Its failure is its own."""
+    def replace_table(
+        self, source_batch: RejectedBatch, spec: TableSpec, found: RedecodedTable, began: float
+    ) -> TableReport:
+        """Replace a table's changes and fold from them, and report its failure if it fails."""
         try:
             foreign = foreign_writes(self.spark, self.project, [spec.target.changes])
             self.replace_changes(source_batch, spec, found)

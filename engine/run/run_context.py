@@ -1,4 +1,4 @@
-"""A run that is at work: one at a time, and never without a trace, for the next one writes down one that died."""
+"""The start and end of a run. Only one runs at a time, and the next run records a run that died."""
 
 import time
 import uuid
@@ -21,7 +21,7 @@ from siltstone.engine.table.ledger import append_rows, read_ledger
 
 @dataclass(frozen=True)
 class StartedRun:
-    """A run since its beginning. `began`: when that was, by the monotonic clock, in seconds."""
+    """A run that has started. `began`: its start by the monotonic clock, in seconds."""
 
     run_id: str
     started_at: datetime
@@ -29,7 +29,7 @@ class StartedRun:
 
     @classmethod
     def now(cls) -> Self:
-        """One that begins at this moment."""
+        """A run that starts now."""
         return cls(uuid.uuid4().hex[:16], datetime.now(UTC), time.monotonic())
 
 
@@ -37,32 +37,34 @@ class StartedRun:
 def start_run(
     spark: SparkSession, project: ProjectSpec, specs: Sequence[TableSpec], wait_seconds: float
 ) -> Iterator[StartedRun]:
-    """Hold the lock, and keep a note of the run until its block, which ends with its rows in the ledger, is through.
+    """Hold the lock and keep a note of the run during the block, which ends with the run's rows in the ledger.
 
-    A run before it that left its note is written into the ledger first.
+    An earlier run that left its note is recorded in the ledger first.
 
-    Raises: LockedError: another run is at work, and still is after `wait_seconds`.
+    Raises: LockedError: another run still holds the lock after `wait_seconds`.
     """
     with one_run(project, wait_seconds):
-        settle_note(spark, project)
+        record_interrupted_run(spark, project)
         started_run = StartedRun.now()
         write_note(project, new_note(started_run.run_id, started_run.started_at, tuple(spec.table for spec in specs)))
         yield started_run
         note_file(project).unlink(missing_ok=True)
 
 
-def settle_note(spark: SparkSession, project: ProjectSpec) -> None:
-    """Write a run that died and left its note into the ledger. Needs: the lock."""
+def record_interrupted_run(spark: SparkSession, project: ProjectSpec) -> None:
+    """Record a run that died and left its note in the ledger. Needs: the lock."""
     if left := read_note(project):
-        write_down(spark, project, left)
+        add_interrupted_rows(spark, project, left)
         note_file(project).unlink(missing_ok=True)
 
 
-def write_down(spark: SparkSession, project: ProjectSpec, left: Note) -> None:
-    """Give a run that died its rows in the ledger, if it did not die behind them. How long it took, and what of it is
-    real, nobody wrote down."""
+def add_interrupted_rows(spark: SparkSession, project: ProjectSpec, left: Note) -> None:
+    """Append the rows of a run that died to the ledger, unless it died after it had appended them.
+
+    Its duration and its committed batches are not known.
+    """
     runs = read_ledger(spark, project, names.RUNS)
     if runs is not None and not runs.where(F.col("run_id") == left.run_id).isEmpty():
         return
-    told = {"run_id": left.run_id, "started_at": left.at, "status": INTERRUPTED, "error": INTERRUPTION}
-    append_rows(spark, project, names.RUNS, [told | {"table": table} for table in left.tables])
+    common = {"run_id": left.run_id, "started_at": left.at, "status": INTERRUPTED, "error": INTERRUPTION}
+    append_rows(spark, project, names.RUNS, [common | {"table": table} for table in left.tables])

@@ -1,4 +1,4 @@
-"""What a run tells of its tables: on the way, at the end, and in the ledger."""
+"""The reports of a run: progress, the final report, and the rows in the ledger."""
 
 import logging
 import time
@@ -22,32 +22,32 @@ Progress = Callable[[str, str], None]
 
 
 def silent(_subject: str, _step: str) -> None:
-    """Progress that nobody follows."""
+    """Ignore progress."""
 
 
 def failed(spec: TableSpec, error: Exception, seconds: float) -> TableReport:
-    """The report of a table that could not be brought up to date."""
+    """The report of a table that could not be updated."""
     text, exit_code = failure(error)
     LOG.debug("%s failed", spec.table, exc_info=error)
     return TableReport(spec.table, FAILED, seconds=seconds, error=text, exit_code=exit_code)
 
 
 def failure(error: Exception) -> tuple[str, int]:
-    """What a report says of an error: its text, and the exit code."""
+    """The text and the exit code for an error in a report."""
     known = error if isinstance(error, SiltstoneError) else storage_error(error)
     if known is not None:
         return str(known), known.exit_code
     return f"{type(error).__name__}: {gist(error)}", 1
 
 
-def written_down(
+def record_run(
     spark: SparkSession,
     project: ProjectSpec,
     started_run: StartedRun,
     sources: Sequence[SourceReport],
     tables: Sequence[TableReport],
 ) -> RunReport:
-    """The report of a run that ends now, in the ledger, too."""
+    """Append a run that ends now to the ledger, and return its report."""
     exit_code = next((table.exit_code for table in tables if table.exit_code), 0)
     started = started_run.started_at.isoformat(timespec="seconds")
     report = RunReport(
@@ -58,7 +58,7 @@ def written_down(
 
 
 def run_rows(report: RunReport, started_at: datetime) -> list[dict[str, Any]]:
-    """The ledger's rows of a run: one a table."""
+    """The ledger's rows of a run: one per table."""
     sources = {source.path: source for source in report.sources}
     return [
         {
@@ -81,7 +81,7 @@ def run_rows(report: RunReport, started_at: datetime) -> list[dict[str, Any]]:
 
 
 def source_counts(source: SourceReport | None) -> dict[str, int]:
-    """What the ledger says of the source beside each of its tables."""
+    """The source's counts for the ledger, which has them in the row of each of its tables."""
     if source is None:
         return {}
     return {"read": source.read, "control": source.control, "other_table": sum(source.other_tables.values())}

@@ -1,5 +1,4 @@
-"""Remove old changes that no late change can need any more, as `retain_changes` says. No row of history or latest
-changes."""
+"""Remove old changes according to `retain_changes`. No row of history or latest changes."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,7 +13,7 @@ from siltstone.engine.fold.context import FoldContext, check_settings, is_outdat
 from siltstone.engine.fold.foreign_writes import refuse_foreign_writes
 from siltstone.engine.fold.key_change_links import linked
 from siltstone.engine.fold.planning import light_planning
-from siltstone.engine.fold.recompute_keys import for_anything
+from siltstone.engine.fold.recompute_keys import rules_for_old_changes
 from siltstone.engine.frames import checkpointed, temporary_view
 from siltstone.engine.history.fold_settings import FoldRules
 from siltstone.engine.history.key_timeline import change_rows, key_of, never_null
@@ -28,19 +27,21 @@ from siltstone.engine.table.commit import Branch, drop_stale_branches, newest_su
 from siltstone.engine.table.merge import base_update, changes_delete
 
 SAME_CHANGE = ("key", "position", "content_hash", "batch", "op", "commit_ts", "ingest_ts")
-"""What says of two rows of `changes` that they are the same delivery of the same change, or equal ones."""
+"""The columns by which two rows of `changes` are the same delivery of the same change, or equal deliveries."""
 
 
 def trim_changes(spark: SparkSession, project: ProjectSpec, spec: TableSpec, dry_run: bool = False) -> int:
-    """Remove the changes of a table that are older than `retain_changes`, as far as nothing needs them any more. The
-    state of each key at that time stays, in its base. Gives how many changes were removed, or would be.
+    """Remove the changes of a table that are older than `retain_changes`, unless they are still needed.
 
-    Kept, however old: the change that made the version which was valid then, all that came after it, truncates, all
-    changes of keys that took part in a change of keys, and those of keys whose version of that time was opened by a
-    READ or whose order at that time was not that of their commit times.
+    The state of each key at that time (the horizon) stays, in its base. Gives: how many changes were removed, or would
+    be with `dry_run`.
 
-    Raises: SpecError: the table is not folded as far as its changes reach, or its settings have changed.
-        CommitConflictError: another program wrote meanwhile; nothing happened.
+    Kept, however old they are: the change that opened the version valid at the horizon, and all changes after it;
+    truncates; all changes of keys that took part in a key change; all changes of keys whose version at the horizon was
+    opened by a READ, or whose order before it differs from the order of commit times.
+
+    Raises: SpecError: some changes are not folded yet, or the settings have changed.
+        CommitConflictError: another program wrote meanwhile; nothing was changed.
     """
     if spec.retain_changes is None or spec.keys == ():
         return 0
@@ -58,7 +59,7 @@ def trim_changes(spark: SparkSession, project: ProjectSpec, spec: TableSpec, dry
 
 
 def refuse_unfolded(spark: SparkSession, project: ProjectSpec, spec: TableSpec, context: FoldContext) -> None:
-    """See that history is a fold of all changes.
+    """Check that history is a fold of all changes.
 
     Raises: SpecError.
     """
@@ -71,8 +72,10 @@ def refuse_unfolded(spark: SparkSession, project: ProjectSpec, spec: TableSpec, 
 
 
 def horizon_of(context: FoldContext, retained: timedelta) -> datetime | None:
-    """The time before which changes may go: as much before the newest change as they are to be kept, and as far as the
-    window of a READ reaches back from there. None where no change has a time."""
+    """The time before which changes can be removed. None if no change has a time.
+
+    It is the newest commit time, minus `retain_changes`, minus the longest window of a READ.
+    """
     newest = commit_us_of(newest_summary(context.spark, context.catalog, context.spec.target.changes))
     if newest is None:
         return None
@@ -83,14 +86,14 @@ def horizon_of(context: FoldContext, retained: timedelta) -> datetime | None:
 
 def trimmed(context: FoldContext, horizon: datetime, dry_run: bool) -> int:
     """Remove what is older than the horizon, in one published step."""
-    rules = for_anything(context, fold_rules(context))
+    rules = rules_for_old_changes(context, fold_rules(context))
     bases, removable = bases_and_removable(context, horizon, rules)
     late = F.col("too_late") & never_null(F.col("commit_ts") < F.lit(horizon))
     number = removable.count() + context.rows.changes.where(late).count()
     if dry_run or not number:
         return number
     spark, catalog, table = context.spark, context.catalog, context.spec.target.changes
-    # First, so that no fold takes for whole what a kill behind it has left.
+    # First: if the process is killed after it, later folds still know that changes can be missing.
     set_properties(spark, catalog, table, {names.PROPERTY_TRIMMED: horizon.isoformat()})
     drop_stale_branches(spark, catalog, table)
     branch = Branch.start(spark, catalog, table, own_marker(spark, catalog, table), sole_writer=True)
@@ -109,9 +112,9 @@ def trimmed(context: FoldContext, horizon: datetime, dry_run: bool) -> int:
 
 
 def bases_and_removable(context: FoldContext, horizon: datetime, rules: FoldRules) -> tuple[DataFrame, DataFrame]:
-    """The changes that become bases, with all that is known of their rows; and the changes before them, which go.
+    """The changes that become bases, with all known values of their rows; and the changes before them, to be removed.
 
-    Gives: SAME_CHANGE, row, present; SAME_CHANGE. Both computed. Rows: one a change, copies of one base together.
+    Gives: SAME_CHANGE, row, present; SAME_CHANGE. Both computed. Rows: one per change; one for all copies of a base.
     """
     everything = linked(context, context.changes_up_to_target()).where(F.col("op") != names.OP_TRUNCATE)
     is_link = F.col("old_key").isNotNull() | F.col("new_key").isNotNull() | is_lone_insert(context.keys)
@@ -121,18 +124,18 @@ def bases_and_removable(context: FoldContext, horizon: datetime, rules: FoldRule
     is_base = ~F.col("is_read") & never_null(F.col("position") == F.col("_version_position"))
     is_removable = is_before(F.col("_version_position"), F.col("_version_from"), rules)
     timed = (
-        rows.join(versions.drop("_version_row", "_version_unknown"), on="key", how="inner")  # one version a key
+        rows.join(versions.drop("_version_row", "_version_unknown"), on="key", how="inner")  # one version per key
         .withColumns({"opens": is_base, "is_removable": is_removable, "is_partial": F.col("present").isNotNull()})
         .withColumn("is_odd", is_odd())
         .select("opens", "is_removable", "is_odd", "is_partial", "is_read", *same_change())
-        .transform(checkpointed)  # without the rows' values: it can be most of the table
+        .transform(checkpointed)  # without the row values: it can cover most of the table
     )
     is_kept_read = F.col("is_read") & ~F.col("is_removable")
     fit = timed.groupBy("key").agg(
         F.bool_or("opens").alias("has_base"),
         F.bool_or("is_removable").alias("has_removable"),
         F.bool_or("is_odd").alias("is_odd"),
-        # A READ has the value of a column that a partial change lacks; the state before that change has an older one.
+        # A READ can have a newer value of a column that the base lacks than the state before the base has.
         (F.bool_or(F.col("opens") & F.col("is_partial")) & F.bool_or(is_kept_read)).alias("is_mixed"),
     )
     keys = fit.where("has_base AND has_removable AND NOT is_odd AND NOT is_mixed").select("key").transform(checkpointed)
@@ -143,13 +146,15 @@ def bases_and_removable(context: FoldContext, horizon: datetime, rules: FoldRule
 
 
 def same_change() -> list[Column]:
-    """SAME_CHANGE of timeline rows."""
+    """The columns of SAME_CHANGE, from timeline rows."""
     return [F.col("own_position").alias(name) if name == "position" else F.col(name) for name in SAME_CHANGE]
 
 
 def is_odd() -> Column:
-    """True for a change by which its key keeps all of its changes: where the version of the horizon is not by itself
-    what its change says, or a change before it has a later time."""
+    """True for a change because of which its key keeps all its changes.
+
+    Either the version at the horizon differs from its change alone, or a change before that one has a later time.
+    """
     opened = (
         F.col("content_hash").eqNullSafe(F.col("_version_hash"))
         & F.col("op").eqNullSafe(F.col("_version_op"))
@@ -164,7 +169,7 @@ def versions_at(context: FoldContext, horizon: datetime, rules: FoldRules) -> Da
     """The versions that were valid at the horizon and that a streamed change opened.
 
     Gives: key, _version_position, _version_from, _version_op, _version_hash, _version_row, _version_unknown.
-    Rows: at most one a key. None where another version of the key begins at the same moment.
+    Rows: at most one per key; none if another version of the key begins at the same time.
     """
     began, ended = F.col(names.VALID_FROM), F.col(names.VALID_TO)
     history = context.rows.history
@@ -185,7 +190,7 @@ def versions_at(context: FoldContext, horizon: datetime, rules: FoldRules) -> Da
 
 
 def filled(context: FoldContext) -> list[Column]:
-    """What a base carries: its own row, and of the columns that it lacks what was known then."""
+    """The row and present columns of a base: its own row, completed with the values known at that time."""
     columns = context.row.names
 
     def value(name: str) -> Column:

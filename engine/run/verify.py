@@ -1,4 +1,4 @@
-"""Are the tables what their changes say? Some keys folded again, delivered as badly as can be, and compared."""
+"""verify: recompute some keys from badly delivered changes, and compare the result with the tables."""
 
 import random
 import time
@@ -18,7 +18,7 @@ from siltstone.engine.fold.fold_inputs import Rows
 from siltstone.engine.fold.key_change_links import linked
 from siltstone.engine.fold.planning import light_planning
 from siltstone.engine.fold.publish import Difference, fold_difference, has_followed, latest_rows
-from siltstone.engine.fold.recompute_keys import keys_to_refold, versions_of
+from siltstone.engine.fold.recompute_keys import keys_to_recompute, versions_of
 from siltstone.engine.fold.shown_positions import notation_of
 from siltstone.engine.frames import checkpointed, local_frame
 from siltstone.engine.history.diff import DELETE, INSERT, same_key, same_opening, side
@@ -36,7 +36,7 @@ from siltstone.engine.table.catalog import read
 
 SAMPLE_KEYS = 100
 MOST_BATCHES = 4
-TWICE_ONE_IN = 3  # of three changes one is delivered a second time
+TWICE_ONE_IN = 3  # one in three changes is delivered a second time
 SHOWN_DIFFERENCES = 50
 
 
@@ -49,23 +49,22 @@ def verify(
     seed: int | None = None,
     wait: float = 0.0,
 ) -> list[Verification]:
-    """Fold the changes of some keys again, shuffled, some of them twice, in several batches, and compare.
+    """Recompute some keys from their changes, shuffled, some of them twice, in several batches, and compare.
 
-    `sample` keys of each table, all of them with None; `seed` makes the same choice again. Nothing is written.
+    `sample`: the number of keys per table, None for all; `seed` repeats an earlier choice. Nothing is written.
 
-    Raises: LockedError: a run is at work. Failures of one table are in its report.
+    Raises: LockedError: another run holds the lock. The failure of one table is in its report.
     """
     set_fold_conf(spark)
     chosen = random.SystemRandom().randrange(1 << 31) if seed is None else seed
-    tell = progress or silent
     with no_run(project, wait):
-        return [verify_table(project, spec, spark, tell, sample, chosen) for spec in specs]
+        return [verify_table(project, spec, spark, progress or silent, sample, chosen) for spec in specs]
 
 
 def verify_table(
     project: ProjectSpec, spec: TableSpec, spark: SparkSession, progress: Progress, sample: int | None, seed: int
 ) -> Verification:
-    """Verify one table. Its failure is its own."""
+    """Verify one table, and report its failure if it fails."""
     began = time.monotonic()
     try:
         progress(spec.table, "choosing keys")
@@ -84,7 +83,7 @@ def verify_table(
 
 
 def verify_fold(context: FoldContext, progress: Progress, sample: int | None, seed: int) -> Verification:
-    """Choose keys, fold their changes again as they could have arrived, and look for the first difference."""
+    """Choose keys, fold their changes as they could have arrived, and find the first difference."""
     chance = random.Random(seed)
     batches = chance.randint(2, MOST_BATCHES)
     everything = context.changes_up_to_target()
@@ -94,18 +93,18 @@ def verify_fold(context: FoldContext, progress: Progress, sample: int | None, se
     mine = mine.unionByName(everything.where(is_truncate).select(*mine.columns)).transform(checkpointed)
     delivered = deliveries(mine, batches, seed).transform(checkpointed)
     controls = sorted(chance.randint(0, context.folded.control_batch) for _ in range(batches - 1))
-    refolded, folded = nothing_folded(context), Folded()
+    recomputed, folded = empty_history(context), Folded()
     for number, control in enumerate([*controls, context.folded.control_batch], 1):
         progress(context.spec.table, f"folding batch {number} of {batches}")
         target = replace(folded, batch=number, control_batch=control)
-        rows = Rows(delivered, refolded, context.rows.control)
+        rows = Rows(delivered, recomputed, context.rows.control)
         step = replace(context, rows=rows, folded=folded, target=target, outcomes={}, versions={})
         difference = fold_difference(step)
         assert difference is not None  # the batch has moved
-        refolded, folded = applied(step, refolded, difference), step.target
+        recomputed, folded = applied(step, recomputed, difference), step.target
     progress(context.spec.table, "comparing")
     with_latest = has_followed(context)
-    differing, first = compared(context, refolded, keys, with_latest)
+    differing, first = compare_tables(context, recomputed, keys, with_latest)
     return Verification(
         table=context.spec.table,
         status=EQUAL if first is None else DIFFERENT,
@@ -114,7 +113,7 @@ def verify_fold(context: FoldContext, progress: Progress, sample: int | None, se
         keys=keys.count(),
         changes=mine.count(),
         delivered=delivered.count(),
-        versions=refolded.count(),
+        versions=recomputed.count(),
         differing_rows=differing,
         latest_compared=with_latest,
         difference=first,
@@ -123,9 +122,9 @@ def verify_fold(context: FoldContext, progress: Progress, sample: int | None, se
 
 
 def chosen_keys(context: FoldContext, everything: DataFrame, sample: int | None, seed: int) -> DataFrame:
-    """A sample of the keys that stand anywhere, and the keys that key changes link with them.
+    """A sample of the keys of the changes and the tables, and the keys that key changes link with them.
 
-    Gives: key. Computed. Rows: one a key.
+    Gives: key. Computed. Rows: one per key.
     """
     rules = fold_rules(context)
     latest = read(context.spark, context.catalog, context.spec.target.latest)
@@ -139,7 +138,7 @@ def chosen_keys(context: FoldContext, everything: DataFrame, sample: int | None,
         keys = keys if older is None else keys.join(older, on="key", how="left_anti")
     if sample is not None:
         keys = keys.orderBy(F.xxhash64(F.lit(seed), "key"), "key").limit(sample)
-    return keys_to_refold(keys.transform(checkpointed), linked(context, everything), rules)
+    return keys_to_recompute(keys.transform(checkpointed), linked(context, everything), rules)
 
 
 def deliveries(changes: DataFrame, batches: int, seed: int) -> DataFrame:
@@ -147,7 +146,7 @@ def deliveries(changes: DataFrame, batches: int, seed: int) -> DataFrame:
 
     Needs: the change schema.
     Gives: the same columns; `batch` from 1 to `batches`.
-    Rows: 1 or 2 a change. What happens to a change depends on itself and the seed alone, so that a seed tells all.
+    Rows: 1 or 2 per change. The result for a change depends only on the change and the seed, so a seed reproduces all.
     """
     coordinates = ("source", "channel", "file", "line", "kafka_partition", "kafka_offset", "op", "position")
 
@@ -161,15 +160,15 @@ def deliveries(changes: DataFrame, batches: int, seed: int) -> DataFrame:
     return dealt.orderBy(order).select(*changes.columns)
 
 
-def nothing_folded(context: FoldContext) -> DataFrame:
+def empty_history(context: FoldContext) -> DataFrame:
     """A history without rows."""
     return local_frame(context.spark, [], history_schema(context.stored))
 
 
 def applied(context: FoldContext, history: DataFrame, difference: Difference) -> DataFrame:
-    """History after a difference was written to it: what the statements of `write_history` do to the table.
+    """Apply a difference to history, as the statements of `write_history` do to the table.
 
-    Gives: history's columns. Computed. Rows: one a version.
+    Gives: history's columns. Computed. Rows: one per version.
     """
     columns = [F.col(quoted(name)) for name in history_schema(context.stored).names]
     rows = difference.rows.transform(checkpointed)
@@ -181,36 +180,36 @@ def applied(context: FoldContext, history: DataFrame, difference: Difference) ->
     return kept.unionByName(rows.where(F.col(names.CHANGE) != DELETE).select(*columns)).transform(checkpointed)
 
 
-def compared(
-    context: FoldContext, refolded: DataFrame, keys: DataFrame, with_latest: bool
+def compare_tables(
+    context: FoldContext, recomputed: DataFrame, keys: DataFrame, with_latest: bool
 ) -> tuple[int, FirstDifference | None]:
-    """How many rows differ between the tables and what was folded again, and the first difference."""
+    """The number of rows that differ between the tables and the recomputed rows, and the first difference."""
     target = context.spec.target
     history = versions_since_bases(context, versions_of(context, context.rows.history, keys), fold_rules(context))
-    counted, first = unequal(context, target.history, history, refolded)
+    counted, first = compare_rows(context, target.history, history, recomputed)
     if not with_latest:
         return counted, first
     latest = versions_of(context, read(context.spark, context.catalog, target.latest), keys)
-    more, other = unequal(context, target.latest, latest, latest_rows(context, refolded))
+    more, other = compare_rows(context, target.latest, latest, latest_rows(context, recomputed))
     return counted + more, first or other
 
 
-def unequal(
-    context: FoldContext, table: str, stands: DataFrame, should: DataFrame
+def compare_rows(
+    context: FoldContext, table: str, stored: DataFrame, expected: DataFrame
 ) -> tuple[int, FirstDifference | None]:
     """The number of rows that only one side has, and the first of them by key and position.
 
-    Which batch wrote a row is bookkeeping, and so is that a column was unknown before it was there.
+    Bookkeeping is not compared: the batch that wrote a row, and whether a column was unknown before it was added.
     """
-    columns = [name for name in should.columns if name != names.BATCH]
+    columns = [name for name in expected.columns if name != names.BATCH]
     sides = []
-    for rows, sign in ((stands, 1), (should, -1)):
-        told = rows.select(*[comparable(context, name).alias(name) for name in columns], F.lit(sign).alias(names.SIDE))
-        sides.append(told)
+    for rows, sign in ((stored, 1), (expected, -1)):
+        compared = [comparable(context, name).alias(name) for name in columns]
+        sides.append(rows.select(*compared, F.lit(sign).alias(names.SIDE)))
     both = sides[0].unionByName(sides[1]).groupBy(*[quoted(name) for name in columns])
     odd = both.agg(F.sum(names.SIDE).alias(names.SIDE)).where(F.col(names.SIDE) != 0).transform(checkpointed)
     order = [quoted(name) for name in (*context.identity, names.VALID_FROM, names.POSITION)]
-    # As text: whatever the types are, the report is for people and for JSON.
+    # As text, for all types: the report is for people and for JSON.
     shown = odd.orderBy(*order, names.SIDE).select(
         *[F.col(quoted(name)).cast("string").alias(name) for name in columns], names.SIDE
     )
@@ -219,7 +218,7 @@ def unequal(
 
 
 def comparable(context: FoldContext, name: str) -> Column:
-    """A column as it is compared."""
+    """A column in the form in which it is compared."""
     if name != names.UNKNOWN or not context.rows.since:
         return F.col(quoted(name))
     left = F.array_except(names.UNKNOWN, F.array(*[F.lit(column) for column in context.rows.since]))
@@ -227,24 +226,24 @@ def comparable(context: FoldContext, name: str) -> Column:
 
 
 def first_difference(context: FoldContext, table: str, columns: Sequence[str], found: Sequence[Row]) -> FirstDifference:
-    """The first row that differs, beside the row of the other side that is the same version, if there is one."""
+    """The first row that differs, with the row of the other side that is the same version, if there is one."""
     first = found[0]
     identity = [*context.identity, names.POSITION]
     others = [row for row in found[1:] if row[names.SIDE] * first[names.SIDE] < 0]
     other = next((row for row in others if all(row[name] == first[name] for name in identity)), None)
-    stands, should = (first, other) if first[names.SIDE] > 0 else (other, first)
+    stored, expected = (first, other) if first[names.SIDE] > 0 else (other, first)
     different = tuple(name for name in columns if other is None or first[name] != other[name])
     masked = {name for name, column in (context.spec.columns or {}).items() if column.mask is not None}
 
-    def told(row: Row | None) -> str | None:
+    def shown(row: Row | None) -> str | None:
         return None if row is None else ", ".join(f"{c}={plain(row[c], c in masked)}" for c in different)
 
     key = ", ".join(f"{name}={plain(first[name], name in masked)}" for name in context.keys)
     version = first[names.POSITION]
     as_source = notation_of(context.rows.control, context.folded.sources).shown(version)
-    return FirstDifference(table, key, version, different, told(stands), told(should), as_source)
+    return FirstDifference(table, key, version, different, shown(stored), shown(expected), as_source)
 
 
 def plain(value: Any, is_masked: bool) -> str:
-    """A value in a report."""
+    """A value as the report shows it."""
     return "***" if is_masked else "null" if value is None else str(value)

@@ -6,10 +6,10 @@ from pyspark.sql import types as T
 
 
 def change_fields(key: T.StructType, row: T.StructType) -> list[T.StructField]:
-    """The columns a decoded change carries, in order: what the decoders give.
+    """The columns of a decoded change, in order, as the decoders give them.
 
     ``position`` orders changes of one source; ``commit_ts`` and ``ingest_ts`` are UTC instants in microseconds;
-    ``present`` names the columns ``row`` carries (null: all of them).
+    ``present`` names the columns that ``row`` carries (null: all of them).
     """
     return [
         T.StructField("source", T.StringType()),
@@ -39,7 +39,7 @@ def change_fields(key: T.StructType, row: T.StructType) -> list[T.StructField]:
 
 
 def change_schema(key: T.StructType, row: T.StructType) -> T.StructType:
-    """The columns of ``<table>_changes``: a decoded change, the batch that brought it, and whether it came too late."""
+    """The columns of ``<table>_changes``: a decoded change, the batch that took it, and whether it was too late."""
     return T.StructType(
         [
             T.StructField("batch", T.LongType()),

@@ -1,7 +1,7 @@
-"""Commits to a table as its snapshots record them: which are siltstone's, and which changed rows behind its back.
+"""Commits to a table, as its snapshots record them: which are siltstone's, and which are changes by other programs.
 
-A commit of siltstone carries a marker in its summary. Maintenance (operation `replace`) leaves the rows as they are.
-Values only: both readers of Iceberg's metadata, with and without a JVM, judge by this module.
+A commit of siltstone carries a marker in its summary. Maintenance (operation `replace`) does not change rows. The
+module holds values only: both readers of Iceberg's metadata use it, with and without a JVM.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,8 @@ from typing import Final
 from siltstone.engine import names
 
 MAINTENANCE: Final = "replace"
-# Who wrote, as engines record it: the first of a line that is there names the program, its version, the job, the user.
+# The summary keys by which engines record the writer. One line each for program, version, job and user; in each line,
+# the first key that a summary has counts.
 _WRITER: Final = (
     ("engine-name", "app-name"),
     ("engine-version",),
@@ -37,24 +38,24 @@ class Commit:
 
     @classmethod
     def of(cls, snapshot_id: int, timestamp_ms: int, operation: str | None, summary: Mapping[str, str]) -> "Commit":
-        """From what Iceberg's metadata says of a snapshot."""
+        """A commit from the fields of a snapshot in Iceberg's metadata."""
         at = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
         return cls(snapshot_id, at, operation or "unknown operation", summary)
 
     @property
-    def vouches(self) -> bool:
-        """Whether siltstone wrote it, and left no rows of another program in the table."""
+    def is_trusted(self) -> bool:
+        """Whether siltstone wrote it, and no rows of another program were left in the table."""
         return names.SUMMARY_BATCH in self.summary and names.SUMMARY_FOREIGN not in self.summary
 
     @property
     def is_foreign(self) -> bool:
-        """Whether another program changed rows by it."""
+        """Whether another program wrote it and changed rows."""
         is_maintenance = self.operation == MAINTENANCE or self.summary.get("changed-partition-count") == "0"
         return names.SUMMARY_BATCH not in self.summary and not is_maintenance
 
     @property
     def writer(self) -> str:
-        """Who wrote it, as far as the engine recorded it."""
+        """The program, job and user that wrote it, as far as the engine recorded them."""
         found = [next((self.summary[key] for key in keys if key in self.summary), None) for keys in _WRITER]
         program, version, job, user = found
         if program is None and _ICEBERG in self.summary:
@@ -65,7 +66,7 @@ class Commit:
 
     @property
     def counts(self) -> str:
-        """How many rows it added and deleted."""
+        """The numbers of added and deleted rows, in words."""
         added, deleted = self._sum(_ADDED), self._sum(_DELETED) - self._sum(_RESTORED)
         parts = [f"{number} rows {what}" for what, number in (("added", added), ("deleted", deleted)) if number > 0]
         return ", ".join(parts) or "no row counts recorded"
@@ -79,9 +80,9 @@ class Commit:
 
 
 def foreign_commits(newest_first: Iterable[Commit]) -> list[Commit]:
-    """The commits of other programs whose changes of rows are in the table, the oldest first.
+    """The commits by which other programs changed the rows of a table, oldest first.
 
-    `newest_first`: the commits of the main branch.
+    `newest_first`: the commits of the main branch, newest first.
     """
-    since = takewhile(lambda commit: not commit.vouches, newest_first)
+    since = takewhile(lambda commit: not commit.is_trusted, newest_first)
     return [commit for commit in since if commit.is_foreign][::-1]

@@ -1,4 +1,4 @@
-"""The kinds of rows in the control table: what is no change of a row. Values only: imported without a JVM, too."""
+"""The kinds of rows in the control table: events that change no row. Values only, importable without a JVM."""
 
 from typing import Final
 
@@ -7,13 +7,13 @@ HEARTBEAT: Final = "heartbeat"
 TRANSACTION_BEGIN: Final = "transaction_begin"
 TRANSACTION_END: Final = "transaction_end"
 TRANSACTION_ROLLBACK: Final = "transaction_rollback"
-TRANSACTION_EVENT: Final = "transaction"  # something of a transaction that is neither its begin nor its end
+TRANSACTION_EVENT: Final = "transaction"  # an event of a transaction that is neither its begin nor its end
 DDL: Final = "ddl"
 QUERY: Final = "query"
-MESSAGE: Final = "message"  # a logical one, which somebody wrote into the log
+MESSAGE: Final = "message"  # a logical message that a program wrote into the log
 NULL_MESSAGE: Final = "null_message"
 NOTIFICATION: Final = "notification"
-IGNORED: Final = "ignored"  # a row that the spec leaves out
+IGNORED: Final = "ignored"  # a row that the spec excludes
 UPDATE_BEFORE: Final = "update_before"  # the row before an update, as an operation of its own
 CHECKPOINT: Final = "checkpoint"
 COMMAND: Final = "command"
@@ -21,10 +21,10 @@ FILLER: Final = "filler"
 FINISH: Final = "finish"
 CONTROL_RECORD: Final = "control"
 RDB: Final = "rdb"
-REDELIVERY: Final = "redelivery"  # what a source sent again, told by more than the message
-RETRACTION: Final = "withdrawal"  # of a change that was taken before it was known to be a redelivery
+REDELIVERY: Final = "redelivery"  # a record that its source sent a second time, known from more than the message
+RETRACTION: Final = "withdrawal"  # retracts a change that was taken before it was known to be a redelivery
 
-# Rows of Debezium's signal table: the marks of snapshot windows, and every other.
+# Rows of Debezium's signal table: the markers of snapshot windows, and all others.
 WINDOW_OPEN: Final = "window_open"
 WINDOW_CLOSE: Final = "window_close"
 SIGNAL: Final = "signal"
@@ -35,7 +35,7 @@ PARTITION_START: Final = "partition_start"
 PARTITION_END: Final = "partition_end"
 PARTITION_EVENT: Final = "partition_event"
 
-# What is counted of a delivery before it is split by table.
+# Counts of a delivery, made before it is split by table.
 TRANSACTION_LEDGER: Final = "transaction_ledger"
 WATERMARK: Final = "watermark"
 LOG_FILE: Final = "log_file"

@@ -1,4 +1,4 @@
-"""Which type holds the values of two types. Decides, never executes: no session, no table."""
+"""Find the type that holds the values of two types. It only decides: it uses no session and no table."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _DIGITS: dict[type[T.DataType], int] = {T.IntegerType: 10, T.LongType: 19}
 
 
 def widened(one: T.DataType, other: T.DataType) -> T.DataType | None:
-    """The narrowest type that holds every value of both, or None where that would lose or change one.
+    """The narrowest type that holds every value of both, or None if a value would be lost or changed.
 
-    int -> bigint, float -> double, decimal precision (Iceberg's promotions); whole numbers into a decimal that has
-    room for them; arrays by their elements.
+    int -> bigint, float -> double, greater decimal precision (Iceberg's promotions); whole numbers to a decimal with
+    enough digits; arrays by their elements.
     """
     if one == other:
         return one
@@ -30,7 +30,7 @@ def widened(one: T.DataType, other: T.DataType) -> T.DataType | None:
 
 
 def widest(kinds: Iterable[T.DataType]) -> T.DataType | None:
-    """The narrowest type that holds every value of these types; None where there is none."""
+    """The narrowest type that holds every value of these types; None if there is none."""
     wide: T.DataType | None = None
     for number, kind in enumerate(kinds):
         wide = kind if number == 0 else None if wide is None else widened(wide, kind)

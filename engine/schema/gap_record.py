@@ -1,8 +1,8 @@
-"""A gap: one place where a check found that something is missing or contradicts itself, and what became of it.
+"""A gap: one place where a check found missing or contradictory changes, and its state.
 
-    open ──► healed          a later run looked again and did not find it any more
-      │  ◄──                 it was found once more
-      └───► acknowledged     a person said that it is known; it still can be healed
+    open ──► healed          a later run checked the place and did not find the gap any more
+      │  ◄──                 a later run found it once more
+      └───► acknowledged     a user has confirmed that it is known; a later run can still heal it
 
 Values only: this module is imported without a JVM.
 """
@@ -18,16 +18,17 @@ HEALED: Final = "healed"
 ACKNOWLEDGED: Final = "acknowledged"
 REST: Final = "the rest of many findings"
 
-# The missing change lies anywhere before the change that tells of it.
+# The missing change can be anywhere before the change that shows the gap.
 WITHOUT_BEGINNING: Final = frozenset({"orphan"})
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A row of the gaps table. `key` is JSON, as it is stored: masked where the spec says so.
+    """A row of the gaps table. `key` is JSON as it is stored, with the masks of the spec.
 
-    `findings`: 1, or how many findings beyond the sample one row stands for. `since_batch`: it was found among the
-    changes of later batches. `committed_from`, `committed_to`: the commit times at the two positions, where known.
+    `findings`: 1, or the number of findings beyond the sample that this row summarises. `since_batch`: the check looked
+    at the changes of later batches only. `committed_from`, `committed_to`: the commit times at the two positions, if
+    known.
     """
 
     gap_id: str
@@ -56,14 +57,14 @@ class Gap:
 
 
 def gap_of(row: Mapping[str, Any]) -> Gap:
-    """A stored row as a value; times in UTC. Those without a zone, as Spark gives them, are in the process's own."""
+    """A stored row as a value, with times in UTC. Times without a zone, as Spark gives them, are in the local zone."""
     values = {field.name: row[field.name] for field in fields(Gap)}
     moments = {name: value.astimezone(UTC) for name, value in values.items() if isinstance(value, datetime)}
     return Gap(**(values | moments))
 
 
 def gap_id(table: str, check: str, *place: str | None) -> str:
-    """A short name of a gap, the same in every run that finds it. Text parts are kept apart by their lengths."""
+    """A short name of a gap, the same in every run that finds it. The length before each part separates the parts."""
     parts = [table, check, *("" if part is None else f"{len(part)}:{part}" for part in place)]
     return sha256("\n".join(parts).encode()).hexdigest()[:12]
 
@@ -73,8 +74,8 @@ def id_of_finding(
 ) -> str:
     """The id of one finding.
 
-    A finding about a key is known by the change that tells of it: what is before can come nearer when a part of the
-    missing changes arrives. One without a key is known by its range, one without a range by its words.
+    The id of a finding about a key uses the change that shows it. The start of the gap can move closer when a part of
+    the missing changes arrives. A finding without a key uses its range, and one without a range uses its message.
     """
     if key is not None:
         return gap_id(table, check, key, position_to or position_from)
@@ -84,9 +85,9 @@ def id_of_finding(
 
 
 def sealed_up_to(complete_through: datetime | None, gaps: Sequence[Gap]) -> datetime | None:
-    """The moment before which no open gap begins, at most `complete_through`; None: nothing is sealed.
+    """The time before which no open gap begins, at most `complete_through`; None: nothing is sealed.
 
-    Acknowledged gaps and those that only inform hold nothing up.
+    Acknowledged gaps and gaps of severity info do not count.
     """
     holding = [gap for gap in gaps if gap.status == OPEN and gap.severity != "info"]
     begins = [gap.committed_from for gap in holding]
@@ -96,5 +97,5 @@ def sealed_up_to(complete_through: datetime | None, gaps: Sequence[Gap]) -> date
 
 
 def iso(moment: datetime) -> str:
-    """A moment as table properties have it."""
+    """A time in the format of the table properties."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""The rows of the two tables people read: the SCD2 history and the latest state."""
+"""The rows of the two tables that users read: the SCD2 history and the latest state."""
 
 from pyspark.sql import types as T
 
@@ -27,7 +27,7 @@ def history_schema(row: T.StructType) -> T.StructType:
 
 
 def latest_schema(row: T.StructType) -> T.StructType:
-    """User columns, then when and where the row's current version began."""
+    """User columns, then the time and the position at which the row's current version began."""
     return T.StructType(
         [
             *nullable(row).fields,
@@ -41,10 +41,10 @@ def latest_schema(row: T.StructType) -> T.StructType:
 
 
 def numbered(row: T.StructType) -> T.StructType:
-    """The columns of a keyless table's rows, and the number that tells equal ones apart."""
+    """The columns of a keyless table's rows, and the number that distinguishes equal rows."""
     return T.StructType([*row.fields, T.StructField(names.COPY, T.IntegerType())])
 
 
 def nullable(row: T.StructType) -> T.StructType:
-    """The same columns, all nullable: a tombstone has none of them but the key."""
+    """The same columns, all nullable: a tombstone has only the key."""
     return T.StructType([T.StructField(field.name, field.dataType, True) for field in row])

@@ -1,6 +1,6 @@
 """The spec: a project file and table specs in YAML, read into frozen values with every violation at once.
 
-Names are loaded when they are first used: a task of Spark needs the values, not what reads YAML.
+Names are imported on first use, because Spark tasks need the values but not the YAML reader.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The names of the checks and how grave each is unless a spec says otherwise."""
+"""The names of the checks, and their default severities."""
 
 from __future__ import annotations
 
@@ -31,4 +31,4 @@ CHECK_NAMES: Final = tuple(CHECK_SEVERITY)
 COMPACTED: Final[dict[str, Severity]] = dict.fromkeys(
     ("chain_break", "orphan", "double_insert", "incomplete_transaction"), "info"
 )
-"""A log-compacted source has lost events on purpose: what finds missing ones informs, unless the spec says more."""
+"""Default severities for a log-compacted source. It has lost events on purpose, so missing events only inform."""

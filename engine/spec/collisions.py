@@ -1,5 +1,7 @@
-"""What the specs of one project must not share: a source table, or a table they write; and what they must, of files
-that several take."""
+"""Checks across the specs of one project.
+
+Two specs must not share a source table or a target table. Specs that read the same files must share some settings.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,13 @@ from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from siltstone.engine.spec.wording import Place, shown
 from siltstone.engine.spec.yaml_document import Document
 
-ONE: Final = "the windows of their snapshots are placed once for all tables: say the same in both specs."
+SAME_SETTING_HINT: Final = (
+    "snapshot windows are shared by all tables of the same files: use the same setting in both specs."
+)
 
 
 def collisions(read: Sequence[tuple[TableSpec, Document]], project: ProjectSpec) -> Iterator[Violation]:
-    """A violation for every source table read twice, each target table written by two, and files placed in two ways."""
+    """Find source tables with two specs, target tables of two specs, and the same files with other settings."""
     sources: dict[str, str] = {}
     paths: dict[str, tuple[SourceSpec, str]] = {}
     targets = own_tables(project.namespace)
@@ -25,23 +29,23 @@ def collisions(read: Sequence[tuple[TableSpec, Document]], project: ProjectSpec)
         who = shown(spec.table) if spec.file is None else f"{shown(spec.table)} in {spec.file.name}"
         first = sources.setdefault(spec.table, who)
         if first != who:
-            yield document.violation(("table",), f"the table {shown(spec.table)} has a spec already ({first})")
+            yield document.violation(("table",), f"the table {shown(spec.table)} already has a spec ({first})")
             continue
         other, of = paths.setdefault(spec.source.path, (spec.source, who))
-        if setting := placed_otherwise(spec.source, other):
+        if setting := conflicting_setting(spec.source, other):
             yield document.violation(
-                ("source", setting), f"{of} takes the same files with another source.{setting}", ONE
+                ("source", setting), f"{of} takes the same files with another source.{setting}", SAME_SETTING_HINT
             )
         for place, name in _targets(spec):
             owner = targets.setdefault(name.casefold(), f"{who}, {place[-1]}")
             if owner != f"{who}, {place[-1]}":
-                yield document.violation(place, f"{shown(name)} is written already ({owner})", "name another table.")
+                yield document.violation(place, f"{shown(name)} is already written ({owner})", "name another table.")
 
 
-def placed_otherwise(one: SourceSpec, other: SourceSpec) -> str | None:
-    """The setting by which two sources over the same files would place their events differently; None where none does.
+def conflicting_setting(one: SourceSpec, other: SourceSpec) -> str | None:
+    """The setting that gives events of the same files other positions in two sources, or None.
 
-    The windows of snapshots are placed once for all tables of the files.
+    Snapshot windows are shared by all tables of the files, so positions must be equal.
     """
     if one.epochs != other.epochs:
         return "epoch"
@@ -52,7 +56,7 @@ def placed_otherwise(one: SourceSpec, other: SourceSpec) -> str | None:
 
 
 def own_tables(namespace: str) -> dict[str, str]:
-    """The tables that no spec may write, and whose they are; of names, upper and lower case are one."""
+    """The tables that no spec may write, in lower case, and their owner."""
     return {f"{namespace}.{name}".casefold(): "siltstone's own ledger" for name in LEDGER_TABLES}
 
 

@@ -1,4 +1,4 @@
-"""The language of column types: Spark SQL types, and words that also say how the source encodes a value.
+"""The language of column types: Spark SQL types, and words that also name the source's encoding of a value.
 
 `parse_column_type("timestamp(3)")` gives the Spark type that is stored (`timestamp`) and the encoding the events use
 (milliseconds). Needs no JVM; `ColumnType.data_type()` gives the pyspark value.
@@ -23,7 +23,7 @@ Kind = Literal[
 
 
 class ColumnTypeError(ValueError):
-    """A text that is no column type: what is wrong, and what may be meant."""
+    """A text that is not a column type: what is wrong, and what to write instead."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ class ColumnTypeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SourceEncoding:
-    """How events carry the value. `precision`: digits of a second, bits, or decimal digits; None: not said."""
+    """How events encode the value. `precision`: digits of a second, bits, or decimal digits; None if not declared."""
 
     kind: Kind
     precision: int | None = None
@@ -41,7 +41,7 @@ class SourceEncoding:
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """A parsed column type: the text as written, the Spark type stored, the encoding, and what it is made of.
+    """A parsed column type: the text as written, the stored Spark type, the encoding, and the inner types.
 
     `children` are `(("element", t),)` of an array, `(("key", k), ("value", v))` of a map, the fields of a struct.
     """
@@ -102,8 +102,8 @@ _TIMED: Final[dict[str, tuple[str, Kind]]] = {
 }
 _MADE_OF: Final = ("decimal", "numeric", "varchar", "char", "bit", "array", "map", "struct")
 _REFUSED: Final = {
-    "variant": "declare json: its text is kept.",
-    "interval": "declare string, or bigint where the source sends microseconds.",
+    "variant": "declare json: siltstone stores its text.",
+    "interval": "declare string, or bigint if the source sends microseconds.",
     "void": "leave the column out.",
 }
 _OF_DATABASES: Final = {
@@ -125,21 +125,21 @@ _OF_DATABASES: Final = {
     "uuid": ("uniqueidentifier", "guid"),
 }  # fmt: skip
 _SUGGESTED: Final = {name: ours for ours, names in _OF_DATABASES.items() for name in names}
-"""Types of databases and languages that are written otherwise here."""
+"""Types of databases and languages, with the type to write instead."""
 TYPE_WORDS: Final = (*dict.fromkeys([*_PLAIN, *_TIMED, *_MADE_OF]), "bigint unsigned")
 
 _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|(\w+)|([<>(),:]))")
 
 
 def parse_column_type(text: str) -> ColumnType:
-    """The column type a text names.
+    """Parse a column type.
 
-    Raises: ColumnTypeError saying what is wrong, with the nearest type.
+    Raises: ColumnTypeError with the reason, and the nearest type as a hint.
     """
     parser = _Parser(text, _tokens(text))
     parsed = parser.column_type()
     if parser.ahead():
-        raise ColumnTypeError(f"{shown(text)} goes on after the type, at {shown(parser.ahead())}")
+        raise ColumnTypeError(f"{shown(text)} has more text after the type, at {shown(parser.ahead())}")
     return ColumnType(text, parsed.spark_type, parsed.source_encoding, parsed.children)
 
 
@@ -156,7 +156,7 @@ def _tokens(text: str) -> list[str]:
 
 @dataclass
 class _Parser:
-    """Reads tokens from left to right, one method a construct."""
+    """Reads tokens from left to right, with one method per construct."""
 
     text: str
     tokens: list[str]
@@ -203,7 +203,7 @@ class _Parser:
         if word in _REFUSED:
             return ColumnTypeError(f"columns of type {word} cannot be stored", _REFUSED[word])
         match = _SUGGESTED.get(word) or nearest(word, TYPE_WORDS)
-        hint = f"did you mean '{match}'?" if match else "specs/README.md lists the types."
+        hint = f"did you mean '{match}'?" if match else "docs/reference/spec.md lists the types."
         return ColumnTypeError(f"{shown(self.text)} is not a column type", hint)
 
     def _numbers(self, word: str, low: int, high: int) -> list[int]:
@@ -232,10 +232,12 @@ class _Parser:
     def _decimal(self) -> _Parsed:
         numbers = self._numbers("decimal", 0, 38)
         if len(numbers) not in (1, 2):
-            raise ColumnTypeError(f"{shown(self.text)} does not say its digits", "write decimal(12,2).")
+            raise ColumnTypeError(f"{shown(self.text)} has no number of digits", "write decimal(12,2).")
         precision, scale = numbers[0], numbers[1] if len(numbers) == 2 else 0
         if precision == 0 or scale > precision:
-            raise ColumnTypeError(f"{shown(self.text)}: decimal needs 1 to 38 digits, and a scale up to them")
+            raise ColumnTypeError(
+                f"{shown(self.text)}: decimal needs 1 to 38 digits, and a scale not greater than that"
+            )
         return f"decimal({precision},{scale})", SourceEncoding("decimal", precision), ()
 
     def _text(self) -> _Parsed:

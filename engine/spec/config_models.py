@@ -1,4 +1,4 @@
-"""The spec as people write it: one model a section, every key with the description editors show."""
+"""The spec as users write it: one model per section. Editors show the description of each key."""
 
 from __future__ import annotations
 
@@ -87,24 +87,33 @@ _MAINTENANCE = MaintenanceSpec()
 
 
 class _Section(BaseModel):
-    """A mapping with known keys."""
+    """A mapping whose keys are all known."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class EpochConfig(_Section):
-    """One epoch of a source's log: the events for which all of this holds."""
+    """One epoch of a source's log. An event belongs to it if all of its conditions hold."""
 
-    server_id: ServerId | None = Field(default=None, description="MySQL, MariaDB: the server that wrote the event.")
-    gtid: Text | None = Field(default=None, description="MySQL: the part of the GTID before the colon.")
-    path: Text | None = Field(default=None, description="A pattern (* and ?) that the event's file name ends with.")
-    until: Moment | None = Field(default=None, description="Events committed before this moment.")
+    server_id: ServerId | None = Field(
+        default=None, description="The numeric id of the MySQL or MariaDB server that wrote the event."
+    )
+    gtid: Text | None = Field(default=None, description="The part of the event's GTID before the colon.")
+    path: Text | None = Field(
+        default=None,
+        description="A pattern that matches the end of the event's file name: `*` is any text inside a folder, `**` any"
+        " text across folders, `?` one character.",
+    )
+    until: Moment | None = Field(
+        default=None,
+        description="A time with its zone, such as 2026-03-01T04:00:00Z: the event was committed before it.",
+    )
 
     @model_validator(mode="after")
-    def _says_something(self) -> EpochConfig:
+    def _has_a_condition(self) -> EpochConfig:
         if not self.model_fields_set:
             value_checks.refuse(
-                "an epoch without a condition holds every event", "name server_id, gtid, path or until."
+                "an epoch without a condition contains every event", "name server_id, gtid, path or until."
             )
         return self
 
@@ -112,13 +121,25 @@ class EpochConfig(_Section):
 class RegistryConfig(_Section):
     """A Confluent schema registry."""
 
-    url: HttpUrl = Field(description="Where it is: http:// or https://.")
-    user: Text | None = Field(default=None, repr=False, description="With password; best taken from ${env:NAME}.")
-    password: Text | None = Field(default=None, repr=False, description="Best taken from ${env:NAME}.")
-    token: Text | None = Field(default=None, repr=False, description="A bearer token; best taken from ${env:NAME}.")
+    url: HttpUrl = Field(
+        description="The registry's address: http:// or https://, without a user and a password in it."
+    )
+    user: Text | None = Field(
+        default=None,
+        repr=False,
+        description="The user of basic authentication, together with password. Write it as ${env:NAME}.",
+    )
+    password: Text | None = Field(
+        default=None, repr=False, description="The password of basic authentication. Write it as ${env:NAME}."
+    )
+    token: Text | None = Field(
+        default=None,
+        repr=False,
+        description="A bearer token, instead of user and password. Write it as ${env:NAME}.",
+    )
 
     @model_validator(mode="after")
-    def _one_way_in(self) -> RegistryConfig:
+    def _has_one_login(self) -> RegistryConfig:
         if self.token is not None and self.user is not None:
             value_checks.refuse("has both a user and a token", "leave one of them out.")
         if (self.user is None) != (self.password is None):
@@ -129,24 +150,34 @@ class RegistryConfig(_Section):
 class KafkaConfig(_Section):
     """Topics of a Kafka cluster."""
 
-    bootstrap: Bootstrap = Field(description="The brokers of the first connection: host:port, or a list of them.")
-    topics: Topics | None = Field(default=None, description="The topics by name: one, or a list.")
+    bootstrap: Bootstrap = Field(description="The brokers for the first connection: host:port, or a list.")
+    topics: Topics | None = Field(
+        default=None,
+        description="The names of the topics: one, or a list. Exactly one of topics and pattern is required.",
+    )
     pattern: Pattern | None = Field(
-        default=None, description="Instead of topics: a regular expression that names of topics match as a whole."
+        default=None,
+        description="A regular expression, instead of topics: the source is every topic whose whole name matches it."
+        " Internal topics (__...) do not match.",
     )
     starting: Starting = Field(
         default=StartingSpec(),
-        description="Where a table begins in partitions of which it has taken nothing: earliest, latest,"
-        " {time: 2026-03-01T04:00:00Z}, {offsets: {'0': 12}}.",
+        description="Where a table starts in partitions from which it has taken nothing: earliest, latest,"
+        " {time: 2026-03-01T04:00:00Z} (the first record that is not older), or {offsets: {'0': 12}} (per partition of"
+        " one topic). Default: earliest.",
     )
     group: Text | None = Field(
-        default=None, description="A consumer group that is informed of the offsets that were taken, for tools of lag."
+        default=None,
+        description="A consumer group to which each run commits the offsets that it took, after it published them, for"
+        " tools that show lag. Default: none.",
     )
-    max_records: PositiveNumber | None = Field(default=None, description="The most records that a run takes.")
+    max_records: PositiveNumber | None = Field(
+        default=None, description="The greatest number of offsets that one run takes. Default: no limit."
+    )
     options: dict[ClientOption, Setting] = Field(
         default_factory=dict,
         repr=False,
-        description="Settings of librdkafka, such as security.protocol; secrets are best taken from ${env:NAME}.",
+        description="Settings of librdkafka, such as security.protocol. Write secrets as ${env:NAME}.",
     )
 
     @model_validator(mode="after")
@@ -161,102 +192,145 @@ class KafkaConfig(_Section):
 class SourceConfig(_Section):
     """Where the events are and how they are encoded."""
 
-    format: Format = Field(description="How the events are written.")
+    format: Format = Field(description="The format of the events.")
     path: Address | None = Field(
         default=None,
-        description="Files with the events: a file, a folder, a glob, or a URI. Relative to the project's folder.",
+        description="The files with the events: a file, a folder, a glob, or a URI such as s3://bucket/folder. A"
+        " relative path starts at the project's folder. Required unless kafka or table is set.",
     )
-    time_zone: TimeZone = Field(default="UTC", description="The zone of times that come without one.")
+    time_zone: TimeZone = Field(
+        default="UTC",
+        description="The zone of times that have none: a name such as Europe/Berlin, or an offset such as +08:00."
+        " Default: UTC.",
+    )
     decimals: Annotated[Decimals, *words("precise", "string", "double")] = Field(
-        default="precise", description="How events without a schema carry decimals (decimal.handling.mode)."
+        default="precise",
+        description="How events without a schema encode decimals (Debezium's decimal.handling.mode). precise is base64"
+        " of the unscaled number. Default: precise.",
     )
     binaries: Annotated[Binaries, *words(*get_args(Binaries))] = Field(
-        default="bytes", description="How events without a schema carry binary values (binary.handling.mode)."
+        default="bytes",
+        description="How events without a schema encode binary values (Debezium's binary.handling.mode). bytes and"
+        " base64 are both base64 in JSON. Default: bytes.",
     )
     times: Annotated[Times, *words(*get_args(Times))] = Field(
-        default="adaptive", description="How events without a schema carry times (time.precision.mode)."
+        default="adaptive",
+        description="How events without a schema encode times (Debezium's time.precision.mode). Default: adaptive.",
     )
     table: TableName | None = Field(
-        default=None, description="Format rows: an Iceberg table of the catalog, read instead of files."
+        default=None,
+        description="Format rows: an append-only Iceberg table of the catalog that holds the rows, instead of files.",
     )
-    kafka: KafkaConfig | None = Field(default=None, description="Topics with the events, read instead of files.")
+    kafka: KafkaConfig | None = Field(default=None, description="The Kafka topics with the events, instead of files.")
     sequence_by: SomeColumns | None = Field(
-        default=None, description="Format rows, required: the column, or columns, that order the changes of a key."
+        default=None,
+        description="Format rows, required: the column, or the columns, that order the changes of a key, the most"
+        " significant one first. Every row of a file or topic also has _file (its name) and _pos (the row's number in"
+        " it).",
     )
-    delete_when: Condition | None = Field(default=None, description="Format rows: which rows say that a row is gone.")
+    delete_when: Condition | None = Field(
+        default=None, description="Format rows: a condition. Rows that meet it delete the row of their key: op = 'D'."
+    )
     truncate_when: Condition | None = Field(
-        default=None, description="Format rows: which rows say that all rows are gone."
+        default=None, description="Format rows: a condition. Rows that meet it delete all rows of the table."
     )
     ignore_when: Condition | None = Field(
-        default=None, description="Format rows: which rows are no changes, such as the rows before updates."
+        default=None,
+        description="Format rows: a condition. Rows that meet it are no changes, such as a feed's rows before updates.",
     )
     ignore_nulls: NullColumns = Field(
-        default=None, description="Format rows: columns in which a null says nothing. true: all of them."
+        default=None,
+        description="Format rows: the columns in which a null means that the column is absent: true (all columns),"
+        " false, a list, or {except: [...]}. Default: false.",
     )
     columns: RowColumns = Field(
         default_factory=TrackSpec,
-        description="Format rows: which columns are taken: all, a list, {except: [...]}.",
+        description="Format rows: which columns of the rows are columns of the table: all, a list, or"
+        " {except: [...]}. Default: all.",
     )
     ties: Annotated[Ties, *words("delete", "upsert", "order")] = Field(
-        default="delete", description="Format rows: what stands last of changes of a key at one place in the sequence."
+        default="delete",
+        description="Format rows: which of several changes of a key at the same place in the sequence is the last one:"
+        " delete (a delete wins), upsert (a delete loses), or order (inserts, then updates, then deletes, as in every"
+        " other format). Default: delete.",
     )
     time_by: Text | None = Field(
-        default=None, description="Format rows: the column with the time of the change. Default: from sequence_by."
+        default=None,
+        description="Format rows: the column with the time of the change, from which versions are valid. Default: the"
+        " first time in sequence_by, else its first number.",
     )
     time_unit: Annotated[TimeUnit, *words("seconds", "milliseconds", "microseconds", "nanoseconds")] = Field(
-        default="microseconds", description="Format rows: what a number counts, since 1970, where it is the time."
+        default="microseconds",
+        description="Format rows: what a number counts since 1970, if it is the time of a change and its declared type"
+        " has no unit. Default: microseconds.",
     )
     file_type: Annotated[FileType, *words("json", "csv", "parquet", "avro")] | None = Field(
         default=None,
-        description="Format rows: how files are written. Default: as their names end, else json.",
+        description="Format rows: the type of the files; json is one row per line. Default: the ending of each file's"
+        " name, else json.",
     )
     snapshot_when: Condition | None = Field(
-        default=None, description="Format rows: which rows were read by a snapshot, as the rows of a full load are."
+        default=None,
+        description="Format rows: a condition. Rows that meet it are snapshot READs, such as those of a full load.",
     )
     header: Header = Field(
         default=(),
-        description="Format rows: the columns of CSV files whose first line does not name them, in their order;"
-        " where they differ between files, by the files' names: {'LOAD*': [id, name], '*': [op, id, name]}.",
+        description="Format rows: the columns, in their order, of CSV files whose first line does not name them. If"
+        " files differ: the columns by patterns of file names, of which the first match counts:"
+        " {'LOAD*': [id, name], '*': [op, id, name]}.",
     )
     null_value: Setting = Field(
-        default="", description="Format rows: the text that means null in CSV files, without quotes. Default: nothing."
+        default="",
+        description="Format rows: the text without quotes that means null in CSV files, such as NULL. Default: an empty"
+        " field.",
     )
-    delimiter: Delimiter = Field(default=",", description="Format rows: between the values of a CSV file.")
+    delimiter: Delimiter = Field(
+        default=",", description="Format rows: the character between the values of a CSV file. Default: a comma."
+    )
     epoch: tuple[EpochConfig, ...] = Field(
         default=(),
-        description="Where the log began anew: its epochs from the first on; an event that is in none is in the last.",
+        description="The epochs of a source whose log positions started from the beginning (failover, RESET MASTER, a"
+        " restored backup), the earliest first. An event belongs to the first epoch whose conditions all hold, else to"
+        " a last epoch after the list.",
     )
     several: Annotated[Several, *words("disjoint", "shards", "one_log")] | None = Field(
         default=None,
-        description="Of several sources: disjoint keys; shards: the source is part of the key; one_log: they are one.",
+        description="What several sources of one table are. disjoint: each has its own keys. shards: they can have the"
+        " same keys, and the source becomes part of the key. one_log: they are names of one log. Default: disjoint for"
+        " Debezium, one_log for all other formats.",
     )
     registry: RegistryConfig | None = Field(
-        default=None, description="Format debezium-avro: the registry of the schemas; else the project's."
+        default=None,
+        description="Format debezium-avro: the registry of the schemas. Default: the project's registry.",
     )
     schemas: Text | None = Field(
         default=None,
-        description="Format debezium-avro: a JSON file of schemas by their numbers, where there is no registry.",
+        description="Format debezium-avro: a JSON file with the schemas by their ids, instead of a registry.",
     )
     images: Annotated[Images, *words("standard", "swapped")] = Field(
-        default="standard", description="Canal: swapped where `data` holds the row before and `old` the row after."
+        default="standard",
+        description="Format canal-json: swapped if `data` holds the row before a change and `old` the row after it, as"
+        " in DTS instances from before 2022-03-20. Default: standard.",
     )
     order: Annotated[Order, *words("auto", "scn", "coordinates")] = Field(
         default="auto",
-        description="SharePlex: by scn, or by where changes stand; auto: by scn if all changes have one."
-        " Maxwell and GoldenGate: by position, or by coordinates; auto: by position if all changes have one."
-        " Debezium on Oracle: scn orders by the SCN of statements; auto: by commit SCN from connector 2.0 on,"
-        " while none is lower than the SCN of its change. DMS: auto orders by commit time and position in the log.",
+        description="What orders the changes. SharePlex: scn, or coordinates (file and line, or partition and offset);"
+        " auto is scn while every change has one. Maxwell, GoldenGate: coordinates; auto is the position while every"
+        " change has one. Debezium on Oracle: scn is the SCN of the statement; auto is the commit SCN from connector"
+        " 2.0 on, while none is lower than the SCN of its change. DMS: coordinates; auto is commit time and position"
+        " in the log. debezium-flat-json: coordinates; auto is the log's fields if the rows have them. Default: auto.",
     )
 
     nulls: Annotated[Nulls, *words("omitted", "included")] = Field(
         default="omitted",
-        description="DMS: whether messages leave out columns that are null. included: what they lack is unchanged.",
+        description="Format dms-json: omitted if messages leave out columns that are null; included if they do not, so"
+        " that a column that an update lacks is unchanged. Default: omitted.",
     )
 
     metadata_prefix: Text = Field(
         default=METADATA_PREFIX,
-        description="Format debezium-flat-json: what the transform puts before the names of an event's fields,"
-        " its add.fields.prefix and add.headers.prefix.",
+        description="Format debezium-flat-json: the text that the transform puts before the names of an event's fields"
+        " (add.fields.prefix and add.headers.prefix). Default: __.",
     )
 
     @model_validator(mode="after")
@@ -270,7 +344,7 @@ class SourceConfig(_Section):
 
 
 class ColumnConfig(_Section):
-    """One column: its type, and what happens to its values before anything is stored."""
+    """One column: its type, and what happens to its values before they are stored."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -280,37 +354,49 @@ class ColumnConfig(_Section):
     )
 
     type: ColumnTypeText = Field(
-        default="string", description="A Spark SQL type, or a word that says the source's encoding."
+        default="string",
+        description="A Spark SQL type, or a word that also names the source's encoding, such as timestamp(3). Required"
+        " unless mask, renamed_from or comment is set. Default with a mask: string; else the type that the events"
+        " have.",
     )
     mask: Annotated[Mask, *words("sha256", "redact", "drop")] | None = Field(
-        default=None, description="Applied before anything is stored or reported. Key columns: sha256 only."
+        default=None,
+        description="What happens to a value before it is stored or reported: sha256 keeps its hash, redact keeps only"
+        " that there was a value, drop leaves the column out. Key columns can only have sha256. Default: no mask.",
     )
-    salt: Text | None = Field(default=None, repr=False, description="Mixed into sha256; best taken from ${env:NAME}.")
+    salt: Text | None = Field(
+        default=None,
+        repr=False,
+        description="A secret text that sha256 hashes together with the value. Write it as ${env:NAME}.",
+    )
     default: Default | None = Field(
-        default=None, description="The value where an event was written before the column existed."
+        default=None, description="The value of the column in events that were written before the column existed."
     )
     renamed_from: OldNames = Field(
-        default=(), description="What the source called the column before: a name, or several, the oldest first."
+        default=(),
+        description="The earlier name of the column at the source, or a list of earlier names, the oldest first.",
     )
-    comment: Text | None = Field(default=None, description="What the column is: Iceberg's comment on it.")
+    comment: Text | None = Field(
+        default=None, description="What the column contains. It becomes Iceberg's comment on the column."
+    )
 
     @property
     def is_typed(self) -> bool:
-        """Whether it says what the column's values are, and not only what the column is called."""
+        """Whether it declares a type, directly or by its mask, and not only a name or a comment."""
         return bool({"type", "mask"} & self.model_fields_set)
 
     @model_validator(mode="before")
     @classmethod
-    def _type_is_said(cls, given: Any) -> Any:
+    def _has_a_type(cls, given: Any) -> Any:
         if isinstance(given, dict) and not (given.keys() - {"default", "salt"}):
-            value_checks.refuse("does not say its type", "write the type, such as string or decimal(12,2).")
+            value_checks.refuse("has no type", "write the type, such as string or decimal(12,2).")
         return given
 
     @model_validator(mode="after")
     def _mask_fits(self) -> ColumnConfig:
         if self.mask in ("sha256", "redact") and parse_column_type(self.type).spark_type != "string":
             value_checks.refuse(
-                f"mask {self.mask} leaves a text, but the type is {shown(self.type)}", "use type string."
+                f"mask {self.mask} results in a text, but the type is {shown(self.type)}", "use type string."
             )
         if self.default is not None and not self.is_typed:
             value_checks.refuse("a default needs a type", "write the type, such as string or decimal(12,2).")
@@ -334,35 +420,57 @@ _Column = Annotated[
 
 
 class TargetConfig(_Section):
-    """The tables that are written."""
+    """The Iceberg tables that siltstone writes."""
 
     latest: TableName | None = Field(
-        default=None, description="What is true now. Default: the last two parts of the table."
+        default=None,
+        description="The table with the current rows. Default: the last two parts of table; if table has one part only,"
+        " the project's namespace and this part.",
     )
-    history: TableName | None = Field(default=None, description="What was true when. Default: latest with '_history'.")
-    changes: TableName | None = Field(default=None, description="What happened. Default: in the project's namespace.")
+    history: TableName | None = Field(
+        default=None, description="The table with all versions of each row. Default: the name of latest with _history."
+    )
+    changes: TableName | None = Field(
+        default=None,
+        description="The table with every change event. Default: <namespace>.<table>_changes, with the project's"
+        " namespace and _ for each dot in table.",
+    )
     format_version: FormatVersion = Field(
-        default=3, description="Iceberg's format version; 2 for readers that know no other."
+        default=3, description="Iceberg's format version: 3, or 2 for readers that do not support 3. Default: 3."
     )
     partition: Partition = Field(
         default=((), ()),
-        description='Partition fields of latest and history, or by table: [month(created_at), "bucket(16, id)"].'
-        " History has months(_valid_to) before them.",
+        description="Partition fields: a list for both latest and history, or {latest: [...], history: [...]}. Example:"
+        ' [month(created_at), "bucket(16, id)"]. history always has months(_valid_to) as its first field. Default:'
+        " none.",
     )
     sort: Sort = Field(
-        default=((), ()), description="How rows are sorted in files, in both tables or by table: [region, id desc]."
+        default=((), ()),
+        description="The order of rows in each file: a list for both latest and history, or {latest: [...],"
+        " history: [...]}. Example: [region, id desc]. Default: none.",
     )
     properties: dict[TableProperty, Setting] = Field(
-        default_factory=dict, description="Properties of latest and history, handed to Iceberg as they are."
+        default_factory=dict,
+        description="Iceberg table properties of latest and history, such as write.parquet.compression-codec.",
     )
 
 
 class HistoryNamesConfig(_Section):
-    """What the columns of history are called in the table."""
+    """The names of the columns that siltstone adds to history."""
 
-    valid_from: HistoryName = Field(default=VALID_FROM, description="From when a version is true.")
-    valid_to: HistoryName = Field(default=VALID_TO, description="Until when; null: it still is.")
-    is_current: HistoryName = Field(default=IS_CURRENT, description="Whether it is the open version of a live row.")
+    valid_from: HistoryName = Field(
+        default=VALID_FROM,
+        description="The name of the column with the time from which a version is valid. Default: _valid_from.",
+    )
+    valid_to: HistoryName = Field(
+        default=VALID_TO,
+        description="The name of the column with the time until which a version is valid; null in the open version."
+        " Default: _valid_to.",
+    )
+    is_current: HistoryName = Field(
+        default=IS_CURRENT,
+        description="The name of the column that is true for the open version of a live row. Default: _is_current.",
+    )
 
     @model_validator(mode="after")
     def _are_different(self) -> HistoryNamesConfig:
@@ -371,52 +479,80 @@ class HistoryNamesConfig(_Section):
 
 
 class HistoryConfig(_Section):
-    """How versions are made."""
+    """How siltstone builds versions."""
 
     track: Track = Field(
-        default_factory=TrackSpec, description="Columns that open a version: all, a list, or {except: [...]}."
+        default_factory=TrackSpec,
+        description="The columns whose changes open a new version: all, a list, or {except: [...]}. Changes of other"
+        " columns update the open version. Default: all.",
     )
     names: HistoryNamesConfig = Field(
         default_factory=lambda: HistoryNamesConfig(),
-        description="Other names of its columns, such as __START_AT or dbt_valid_from.",
+        description="Other names for history's own columns, such as __START_AT or dbt_valid_from.",
     )
     recorded: bool = Field(
-        default=False, description="Keep what the table said before, with _recorded_from and _recorded_to."
+        default=False,
+        description="true: corrections end a row in history and add another one, and never overwrite it."
+        " _recorded_from and _recorded_to hold when the table contained a row. Set it before the first run. Default:"
+        " false.",
     )
 
 
 class SnapshotConfig(_Section):
-    """How far the window of a snapshot read reaches."""
+    """How far the window of a snapshot READ reaches. A streamed change inside the window supersedes the READ."""
 
-    guard: Duration = Field(default=_SNAPSHOT.guard, description="Longer than the longest transaction of the source.")
-    skew: Duration = Field(default=_SNAPSHOT.skew, description="Covers the error of clocks.")
-    margin: Duration = Field(default=_SNAPSHOT.margin, description="How far every window reaches back by commit time.")
+    guard: Duration = Field(
+        default=_SNAPSHOT.guard,
+        description="How far the window reaches back if the READ has only a time. It must be longer than the longest"
+        " transaction of the source. Default: 15m.",
+    )
+    skew: Duration = Field(
+        default=_SNAPSHOT.skew, description="How far the window reaches ahead, for clock errors. Default: 5s."
+    )
+    margin: Duration = Field(
+        default=_SNAPSHOT.margin, description="How far every window reaches back by commit time. Default: 10s."
+    )
 
 
 class RejectsConfig(_Section):
-    """Records that cannot be decoded."""
+    """Records that siltstone cannot decode."""
 
     max_fraction: Fraction = Field(
-        default=0.01, description="The greatest part of a run's records that may be rejected."
+        default=0.01,
+        description="The fraction of a run's records that may be rejected before the run fails, from 0 to 1. Default:"
+        " 0.01.",
     )
 
 
 class TableQualityConfig(_Section):
     """The checks of this table."""
 
-    checks: Checks = Field(default=CHECK_NAMES, description="all, or the names of the checks to run.")
-    severity: dict[CheckName, Annotated[Severity, *words("info", "warn", "error")]] = Field(
-        default_factory=dict, description="How grave a failed check is, where it differs from the usual."
+    checks: Checks = Field(
+        default=CHECK_NAMES, description="all, or a list with the names of the checks to run. Default: all."
     )
-    on_failure: _OnFailure | None = Field(default=None, description="What a failed check does. Default: the project's.")
+    severity: dict[CheckName, Annotated[Severity, *words("info", "warn", "error")]] = Field(
+        default_factory=dict,
+        description="The severity of checks by their names, where it differs from the default: info, warn or error.",
+    )
+    on_failure: _OnFailure | None = Field(
+        default=None,
+        description="warn reports failed checks. block publishes a batch only if its checks pass. Default: the"
+        " project's setting.",
+    )
     grace: Duration = Field(
-        default=_GRACE, description="How long a transaction may stay incomplete, a partition or a heartbeat silent."
+        default=_GRACE,
+        description="How long, by the source's own time, a transaction may stay incomplete, and a partition or a"
+        " heartbeat silent. Default: 15m.",
     )
     fresh_within: FreshWithin | None = Field(
-        default=None, description="any, or how old the data may be. Default: the project's, else 36h."
+        default=None,
+        description="How old the data may be before the report calls it old: a duration, or any. Default: the project's"
+        " setting, else 36h, or longer if the pauses between runs are longer.",
     )
     expectations: Expectations = Field(
-        default=(), description="Expectations of Great Expectations on latest, history or changes, by their names."
+        default=(),
+        description="Expectations of Great Expectations, each by its name and arguments, on latest (the default),"
+        " history or changes.",
     )
 
     @model_validator(mode="after")
@@ -428,72 +564,93 @@ class TableQualityConfig(_Section):
 
 
 class TableConfig(_Section):
-    """One table of a source, and what becomes of it."""
+    """One table of a source, and the tables that siltstone builds from its changes."""
 
     table: SourceTable = Field(
-        description="The source's name of the table: schema.table or database.table; for Spanner a name alone, too."
+        description="The name of the table at its source: schema.table or database.table. For Spanner, a name without a"
+        " schema is allowed."
     )
     source: SourceConfig
     keys: Keys | None = Field(
         default=None,
-        description="The columns that identify a row; []: none does, equal rows are counted. Omitted: from the events.",
+        description="The columns that identify a row. []: the table has no key, and siltstone counts equal rows."
+        " Default: the key that the events carry.",
     )
     comment: Text | None = Field(
-        default=None, description="What the table is: Iceberg's comment on latest and history."
+        default=None, description="What the table contains. It becomes Iceberg's comment on latest and history."
     )
     columns: dict[ColumnName, _Column] | None = Field(
         default=None,
-        description="Columns with their types. Those not named here are taken from the events.",
+        description="Columns with their types. Other columns get the types that the events have.",
     )
     target: TargetConfig = Field(default_factory=lambda: TargetConfig())
     history: HistoryConfig = Field(default_factory=lambda: HistoryConfig())
     snapshot: SnapshotConfig = Field(default_factory=lambda: SnapshotConfig())
     lateness: Lateness = Field(
-        default=None, description="unbounded, or how late a change may come and still be applied."
+        default=None,
+        description="unbounded, or a duration such as 2d. A change whose commit time is further than this before the"
+        " greatest one of earlier batches is kept and reported, but not applied. Default: unbounded.",
     )
     retain_changes: Retained = Field(
         default=None,
-        description="forever, or how long changes are kept: maintain removes older ones; what comes later is too late.",
+        description="forever, or how long changes are kept, such as 400d. `siltstone maintain` removes older ones."
+        " Changes that arrive later than this are not applied. Default: forever.",
     )
     evolution: Annotated[Evolution, *words("additive", "strict", "ignore")] = Field(
-        default="additive", description="What a new column in the events does; what is not added is rescued."
+        default="additive",
+        description="What a schema change of the events does: additive adds columns and widens types, strict ends the"
+        " run with exit code 4, ignore leaves the tables as they are. Values without a column are kept in _rescued."
+        " Default: additive.",
     )
     rejects: RejectsConfig = Field(default_factory=lambda: RejectsConfig())
     quality: TableQualityConfig = Field(default_factory=lambda: TableQualityConfig())
     compacted: Truth = Field(
-        default=False, description="A log-compacted source: it has lost events on purpose, so missing ones only inform."
+        default=False,
+        description="true for a log-compacted source, which has lost events on purpose: checks that find missing events"
+        " then have the severity info. Default: false.",
     )
 
     @property
     def typed(self) -> dict[str, ColumnConfig] | None:
-        """The columns of which the spec says what their values are; None: none."""
+        """The columns with a declared type; None if there is none."""
         return {name: column for name, column in (self.columns or {}).items() if column.is_typed} or None
 
     @model_validator(mode="after")
-    def _changes_are_kept_as_long_as_they_are_needed(self) -> TableConfig:
+    def _changes_are_kept_long_enough(self) -> TableConfig:
         value_checks.retention_fits(self.retain_changes, self.lateness, self.keys)
         return self
 
     @model_validator(mode="after")
     def _defaults_are_in_the_calendar(self) -> TableConfig:
-        told = {name: (column.default, column.type) for name, column in (self.columns or {}).items()}
-        value_checks.defaults_fit(told, self.source.time_zone)
+        declared = {name: (column.default, column.type) for name, column in (self.columns or {}).items()}
+        value_checks.defaults_fit(declared, self.source.time_zone)
         return self
 
 
 class CatalogConfig(_Section):
     """The Iceberg catalog."""
 
-    name: CatalogName = Field(default="lake", description="The catalog's name in Spark.")
+    name: CatalogName = Field(default="lake", description="The catalog's name in Spark. Default: lake.")
     type: Annotated[str, *words("jdbc", "rest", "glue", "hive", "hadoop")] = Field(
-        default="jdbc", description="jdbc on SQLite is embedded; the others pass through."
+        default="jdbc",
+        description="The type of the catalog. jdbc without a uri is an embedded SQLite database. Default: jdbc.",
     )
-    uri: Text | None = Field(default=None, description="Where it is. Default for jdbc: under the project's folder.")
-    warehouse: Address | None = Field(default=None, description="Where tables are stored. Default for jdbc: as above.")
-    properties: dict[Text, Setting] = Field(default_factory=dict, description="Handed to Iceberg as they are.")
+    uri: Text | None = Field(
+        default=None,
+        description="The catalog's address. Required for rest and hive. Default for jdbc: lake/catalog.db in the"
+        " project's folder.",
+    )
+    warehouse: Address | None = Field(
+        default=None,
+        description="Where Iceberg stores the tables' files: a path, a URI, or the name of a warehouse. Required for"
+        " hadoop. Default for jdbc: lake/warehouse in the project's folder.",
+    )
+    properties: dict[Text, Setting] = Field(
+        default_factory=dict, description="Properties of the catalog, passed to Iceberg unchanged."
+    )
 
     @model_validator(mode="after")
-    def _place_is_said(self) -> CatalogConfig:
+    def _has_its_address(self) -> CatalogConfig:
         if self.type in ("rest", "hive") and self.uri is None:
             value_checks.refuse(f"a catalog of type {self.type} needs a uri")
         if self.type == "hadoop" and self.warehouse is None:
@@ -502,50 +659,76 @@ class CatalogConfig(_Section):
 
 
 class SparkConfig(_Section):
-    """The session siltstone starts itself."""
+    """The local Spark session that siltstone starts. A session of spark-submit keeps its own settings."""
 
-    master: Text = Field(default="local[*]", description="Spark's master.")
-    conf: dict[Text, Setting] = Field(default_factory=dict, description="Spark's settings.")
+    master: Text = Field(default="local[*]", description="The URL of Spark's master. Default: local[*].")
+    conf: dict[Text, Setting] = Field(
+        default_factory=dict,
+        description="Settings of Spark, such as spark.driver.memory. They override siltstone's own.",
+    )
 
 
 class ProjectQualityConfig(_Section):
-    """What failed checks do, and how old data may be."""
+    """What failed checks do, and how old data may be, in specs that do not set it themselves."""
 
     on_failure: _OnFailure = Field(
-        default="warn", description="warn, or block: the batch is published only if checks pass."
+        default="warn",
+        description="warn reports failed checks. block publishes a batch only if its checks pass. Default: warn.",
     )
     fresh_within: FreshWithin | None = Field(
-        default=None, description="any, or how old the data may be. Default: 36h, longer where runs are further apart."
+        default=None,
+        description="How old the data may be before the report calls it old: a duration, or any. Default: 36h, or"
+        " longer if the pauses between runs are longer.",
     )
 
 
 class MaintenanceConfig(_Section):
-    """How tables are kept small (`siltstone maintain`)."""
+    """How `siltstone maintain` and the end of each catch-up keep tables small."""
 
     retain: Duration = Field(
-        default=_MAINTENANCE.retain, description="How long snapshots stay readable before they expire."
+        default=_MAINTENANCE.retain,
+        description="How long snapshots stay readable before they expire. Default: 3d.",
     )
     ledgers: Duration = Field(
-        default=_MAINTENANCE.ledgers, description="How long the ledgers keep runs, results of checks and healed gaps."
+        default=_MAINTENANCE.ledgers,
+        description="How long the ledgers keep runs, results of checks and healed gaps. Default: 400d.",
     )
-    file_size: ByteCount = Field(default=_MAINTENANCE.file_size, description="The size of compacted files: 128MB.")
-    automatic: Truth = Field(default=True, description="Do what is due at the end of each catch-up.")
-    budget: Duration = Field(default=_MAINTENANCE.budget, description="How long that may take.")
+    file_size: ByteCount = Field(
+        default=_MAINTENANCE.file_size,
+        description="The target size of compacted data files, such as 128MB; a number without a unit is in bytes."
+        " Default: 128MB.",
+    )
+    automatic: Truth = Field(
+        default=True, description="true: each catch-up ends with the maintenance that is due. Default: true."
+    )
+    budget: Duration = Field(
+        default=_MAINTENANCE.budget,
+        description="How long the maintenance at the end of a catch-up may take. Default: 1m.",
+    )
 
 
 class ProjectConfig(_Section):
     """The project file."""
 
     catalog: CatalogConfig = Field(default_factory=lambda: CatalogConfig())
-    namespace: DottedName = Field(default="silt", description="Where changes, rejects and runs are kept.")
+    namespace: DottedName = Field(
+        default="silt",
+        description="The namespace of the tables with changes, and of the ledgers such as rejects and runs. Default:"
+        " silt.",
+    )
     spark: SparkConfig = Field(default_factory=lambda: SparkConfig())
     quality: ProjectQualityConfig = Field(default_factory=lambda: ProjectQualityConfig())
-    registry: RegistryConfig | None = Field(default=None, description="Of the specs of debezium-avro that name none.")
+    registry: RegistryConfig | None = Field(
+        default=None, description="The schema registry of debezium-avro specs that name neither registry nor schemas."
+    )
     maintenance: MaintenanceConfig = Field(default_factory=lambda: MaintenanceConfig())
     store: dict[Text, Setting] = Field(
         default_factory=dict,
-        description="Settings of object stores by Iceberg's names: s3.endpoint, client.region. Environment: AWS_*.",
+        description="Settings of object stores by Iceberg's names, such as s3.endpoint or client.region. siltstone also"
+        " reads the environment variables AWS_*.",
     )
     report: Address | None = Field(
-        default=None, description="A URI that the report's pages are copied to: s3://bucket/folder."
+        default=None,
+        description="A URI or folder to which the report's pages are copied, such as s3://bucket/folder. Default: they"
+        " are only in report/ of the project's folder.",
     )

@@ -1,4 +1,7 @@
-"""What the sections of one spec must agree on. Reads the values as written, so that it runs beside other violations."""
+"""Checks across the sections of one spec.
+
+They read the values as written, so that they run even if single values are wrong.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,11 @@ def disagreements(value: object) -> Iterator[Disagreement]:
     yield from _same_names(columns)
     yield from row_disagreements(spec)
     if "keys" in spec and spec["keys"] is None and _mapping(spec.get("source")).get("format") != ROWS:
-        yield ("keys",), "says nothing", "name the columns that identify a row, or leave keys out: the events may know."
+        yield (
+            ("keys",),
+            "has no value",
+            "name the columns that identify a row, or leave keys out if the events carry the key.",
+        )
     yield from _keys_and_columns(_texts(spec.get("keys")), columns)
     yield from _renames(spec, columns)
     yield from _renames_elsewhere(spec, columns)
@@ -38,7 +45,7 @@ def disagreements(value: object) -> Iterator[Disagreement]:
 def _table_and_format(table: object, form: object) -> Iterator[Disagreement]:
     has_bare_tables = isinstance(form, str) and form in FORMATS and FORMATS[form].has_bare_tables
     if isinstance(table, str) and table.strip() and "." not in table and not has_bare_tables:
-        yield ("table",), f"{shown(table)} does not say where the table is", "write it like inventory.customers."
+        yield ("table",), f"{shown(table)} does not name a schema or a database", "write it like inventory.customers."
 
 
 def _settings_and_format(source: Mapping[str, Any]) -> Iterator[Disagreement]:
@@ -51,7 +58,7 @@ def _settings_and_format(source: Mapping[str, Any]) -> Iterator[Disagreement]:
             message = f"{name} is a setting of {listed(owners)}, not of {form.name}"
             yield ("source", name), message, f"leave {name} out."
         if name in form.refuses:
-            message = f"{name} is no setting of {form.name}: {form.refuses[name]}"
+            message = f"{name} is not a setting of {form.name}: {form.refuses[name]}"
             yield ("source", name), message, f"leave {name} out."
 
 
@@ -61,7 +68,7 @@ def _same_names(columns: Mapping[str, Any]) -> Iterator[Disagreement]:
         first = seen.setdefault(str(name).casefold(), name)
         if first != name:
             message = f"differs from the column {shown(first)} only in upper and lower case"
-            yield ("columns", name), message, "Spark and Iceberg do not tell them apart; leave one out."
+            yield ("columns", name), message, "Spark and Iceberg treat both as one name; leave one out."
 
 
 def _keys_and_columns(keys: list[str], columns: Mapping[str, Any]) -> Iterator[Disagreement]:
@@ -88,11 +95,11 @@ def _names_and_columns(named: Mapping[str, Any], columns: set[str]) -> Iterator[
     taken = {str(column).casefold() for column in columns}
     for role, name in named.items():
         if isinstance(name, str) and name.casefold() in taken:
-            yield ("history", "names", role), f"{shown(name)} is a column of the table itself", "take another name."
+            yield ("history", "names", role), f"{shown(name)} is a column of the table itself", "use another name."
 
 
 def _renames(spec: Mapping[str, Any], columns: Mapping[str, Any]) -> Iterator[Disagreement]:
-    """Old names that are names of other columns, or of two."""
+    """Old names that are also names of other columns, or old names of two columns."""
     declared = {str(name).casefold(): str(name) for name in columns}
     keys = {key.casefold() for key in _texts(spec.get("keys"))}
     taken: dict[str, str] = {}
@@ -104,17 +111,17 @@ def _renames(spec: Mapping[str, Any], columns: Mapping[str, Any]) -> Iterator[Di
             yield place, f"the column {shown(name)} cannot be renamed from its own name", None
         elif (folded, name.casefold()) in both:
             message = f"{shown(name)} and {shown(declared[folded])} are renamed from each other"
-            yield place, message, "events do not say which of the two a value is of: take them into another table."
+            yield place, message, "events do not show to which of the two a value belongs: use a new table."
         elif folded in declared or folded in keys:
-            message = f"{shown(old)} is a column of its own, so {shown(name)} cannot be renamed from it"
-            yield place, message, "name it once: where the source calls it by its new name, leave the old one out."
+            message = f"{shown(old)} is another column, so {shown(name)} cannot be renamed from it"
+            yield place, message, "leave the old column out if the source uses the new name only."
         elif taken.setdefault(folded, name) != name:
             message = f"two columns are renamed from {shown(old)}: {shown(taken[folded])} and {shown(name)}"
-            yield place, message, "a column has one new name."
+            yield place, message, "remove it from one of them."
 
 
 def _renames_elsewhere(spec: Mapping[str, Any], columns: Mapping[str, Any]) -> Iterator[Disagreement]:
-    """Renamed columns that other settings name: by an old name, or where rows are read before they are renamed."""
+    """Renamed columns in other settings: by an old name, or in settings that apply before columns are renamed."""
     now = {old.casefold(): name for name, old in _old_names(columns)}
     track = _mapping(spec.get("history")).get("track")
     for name in _texts(_mapping(track).get("except") if isinstance(track, Mapping) else track):
@@ -127,19 +134,19 @@ def _renames_elsewhere(spec: Mapping[str, Any], columns: Mapping[str, Any]) -> I
         given = source.get(setting)
         for name in [given] if isinstance(given, str) else _texts(given):
             if name.casefold() in renamed:
-                message = f"{shown(name)} orders rows, and rows of another name of it would have no place"
-                yield ("source", setting), message, "leave renamed_from out, or let the feed write one name."
+                message = f"{shown(name)} orders rows, and rows that use its other name would have no position"
+                yield ("source", setting), message, "leave renamed_from out, or change the feed to use one name."
 
 
 def _old_names(columns: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each column with each name it had before."""
+    """Each column with each of its earlier names."""
     for name, column in columns.items():
         old = _mapping(column).get("renamed_from")
         yield from ((str(name), one) for one in ([old] if isinstance(old, str) else _texts(old)))
 
 
 def _layout_and_columns(target: Mapping[str, Any], columns: Mapping[str, Any]) -> Iterator[Disagreement]:
-    """Columns by which the tables are partitioned or sorted, and which they do not have as they are."""
+    """Partition and sort columns that the tables do not contain, or contain only masked."""
     now = {old.casefold(): name for name, old in _old_names(columns)}
     masks = {str(name).casefold(): _mapping(column).get("mask") for name, column in columns.items()}
     for setting, column in _layout_columns(target):
@@ -150,17 +157,17 @@ def _layout_and_columns(target: Mapping[str, Any], columns: Mapping[str, Any]) -
         elif mask == "drop":
             yield ("target", setting), f"the column {shown(column)} is dropped", "name another column."
         elif mask is not None and setting == "partition":
-            message = f"the column {shown(column)} is masked: the places of files would show its values"
+            message = f"the column {shown(column)} is masked: the paths of files would show its values"
             yield ("target", setting), message, "partition by another column."
 
 
 def _layout_columns(target: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The columns that the sections name, as far as they can be read."""
+    """The columns that partition and sort name. Entries that cannot be parsed are skipped."""
     for setting, parse in (("partition", parse_transform), ("sort", parse_sort_field)):
         try:
             both = by_table(target[setting]) if setting in target else ((), ())
             yield from dict.fromkeys((setting, parse(text).column) for part in both for text in part)
-        except LayoutError:  # a violation where the setting is read
+        except LayoutError:  # value_checks reports it
             continue
 
 

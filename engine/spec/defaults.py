@@ -1,4 +1,4 @@
-"""A column's default: does it fit the type, and how is it stored?"""
+"""The default of a column: whether it fits the type, and the value that is stored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CLOCK: Final = re.compile(r"(-?[0-9]{2,}:[0-5][0-9]:[0-5][0-9])(?:\.([0-9]{1,6}
 def default_problem(value: ColumnDefault, column: ColumnType, time_zone: str = "UTC") -> str | None:
     """What is wrong with the default, or None."""
     if value is not None and column.source_encoding.kind in ("array", "map", "struct", "binary"):
-        return f"a column of type {column.spark_type} takes no default"
+        return f"a column of type {column.spark_type} cannot have a default"
     try:
         stored_default(value, column, time_zone)
     except (ValueError, OverflowError) as error:
@@ -42,9 +42,9 @@ def default_problem(value: ColumnDefault, column: ColumnType, time_zone: str = "
 
 
 def stored_default(value: ColumnDefault, column: ColumnType, time_zone: str) -> ColumnDefault:
-    """The default as a value of an event is stored; a decimal as its digits, a time as text, an instant in UTC.
+    """The default in the form in which values of events are stored: a decimal as its digits, an instant in UTC.
 
-    `time_zone`: of an instant that is written without one.
+    `time_zone`: the zone of an instant that is written without one.
 
     Raises: ValueError, OverflowError: it does not fit the type.
     """
@@ -61,19 +61,19 @@ def stored_default(value: ColumnDefault, column: ColumnType, time_zone: str) -> 
 
 
 def masked_default(value: ColumnDefault, mask: Mask | None, salt: str | None) -> ColumnDefault:
-    """What is stored of the default: the same as of an event's value, or the next such event would open a version."""
+    """The default after its mask. It must equal the stored value of an event, which would open a version otherwise."""
     if value is None or mask is None:
         return value
     return REDACTED if mask == "redact" else sha256(f"{salt or ''}{value}".encode()).hexdigest()
 
 
 class _MisfitError(ValueError):
-    """Why a default does not fit, for people."""
+    """Why a default does not fit, in words for the user."""
 
 
 def _boolean(value: ColumnDefault, _: ColumnType) -> ColumnDefault:
     if not isinstance(value, bool):
-        raise _MisfitError("it is true or false")
+        raise _MisfitError("write true or false")
     return value
 
 
@@ -81,14 +81,14 @@ def _integer(value: ColumnDefault, column: ColumnType) -> ColumnDefault:
     word, *unsigned = column.text.lower().split()
     low, high = (0, 2 ** _BITS[word] - 1) if unsigned else (-(2 ** (_BITS[word] - 1)), 2 ** (_BITS[word] - 1) - 1)
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise _MisfitError(f"it is a whole number from {low} to {high}")
+        raise _MisfitError(f"write a whole number from {low} to {high}")
     return value
 
 
 def _floating(value: ColumnDefault, column: ColumnType) -> ColumnDefault:
     number = float(_number(value))
     if abs(number) > (_GREATEST_FLOAT if column.spark_type == "float" else sys.float_info.max):
-        raise _MisfitError("it is too great")
+        raise _MisfitError("the number is too large")
     return number if isinstance(value, float) else value
 
 
@@ -98,20 +98,20 @@ def _decimal(value: ColumnDefault, column: ColumnType) -> ColumnDefault:
     shortest = number.normalize(Context(prec=len(number.as_tuple().digits)))
     places = -int(shortest.as_tuple().exponent)
     if number and (number.adjusted() >= precision - scale or places > scale):
-        raise _MisfitError(f"it has {precision - scale} digits before the point at most, and {scale} behind it")
+        raise _MisfitError(f"write at most {precision - scale} digits before the decimal point and {scale} after it")
     return f"{number:f}"
 
 
 def _unsigned(value: ColumnDefault, column: ColumnType) -> ColumnDefault:
     number = _number(value)
     if not 0 <= number < 2**64 or number != int(number):
-        raise _MisfitError(f"it is a whole number from 0 to {2**64 - 1}")
+        raise _MisfitError(f"write a whole number from 0 to {2**64 - 1}")
     return _decimal(value, column)
 
 
 def _number(value: ColumnDefault) -> Decimal:
     if isinstance(value, bool) or not _NUMBER.fullmatch(str(value)):
-        raise _MisfitError("it is a number")
+        raise _MisfitError("write a number")
     return Decimal(str(value))
 
 

@@ -12,9 +12,9 @@ _LONGEST = timedelta(days=36_500)
 
 
 def parse_duration(text: str) -> timedelta:
-    """The duration a text names.
+    """Parse a duration.
 
-    Raises: ValueError when the text is no duration, or one of more than 100 years.
+    Raises: ValueError if the text is not a duration, or is longer than 100 years.
     """
     match = _DURATION.fullmatch(text)
     if match is None:

@@ -1,4 +1,4 @@
-"""The JSON Schemas of a table spec and of the project file, from which editors complete and check."""
+"""The JSON Schemas of a table spec and of the project file. Editors use them to complete and check keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from siltstone.engine.spec.config_models import ProjectConfig, TableConfig
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 SPEC_SCHEMA: Final = "spec.schema.json"
 PROJECT_SCHEMA: Final = "project.schema.json"
-"""The files that `siltstone init` writes the schemas to."""
+"""The files to which `siltstone init` writes the schemas."""
 
 
 def spec_json_schema() -> dict[str, Any]:
@@ -26,12 +26,12 @@ def project_json_schema() -> dict[str, Any]:
 
 
 def schema_text(schema: dict[str, Any]) -> str:
-    """A schema as the text of its file."""
+    """The text of a schema's file."""
     return json.dumps(schema, ensure_ascii=False, indent=2) + "\n"
 
 
 def schema_line(path: str) -> str:
-    """The comment by which editors find the schema of a YAML file. `path`: of the schema, relative to the file."""
+    """The comment that names the schema of a YAML file for editors. `path`: of the schema, relative to the file."""
     return f"# yaml-language-server: $schema={path}"
 
 

@@ -1,6 +1,6 @@
-"""Checks of a spec's own: any expectation of Great Expectations, by its name and arguments, on one of the tables.
+"""The expectations of a spec: any expectation of Great Expectations, by its name and arguments, on one of the tables.
 
-What there is stands in `expectations.json`, so that a spec is checked without the library.
+`expectations.json` lists all of them, so that a spec can be checked without the library.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def known() -> Mapping[str, Arguments]:
 
 
 def some_list(value: object) -> object:
-    """A list; what stands in it is checked one by one."""
+    """A list. Its items are checked one by one."""
     if not isinstance(value, (list, tuple)):
         refuse(f"must be a list of expectations, not {shown(value)}", _EXAMPLE)
     return value
 
 
 def labelled(found: tuple[ExpectationSpec, ...]) -> tuple[ExpectationSpec, ...]:
-    """The expectations, each with a label of its own."""
+    """The expectations, each with a unique label."""
     labels = [one.label for one in found]
     times = [labels[: index + 1].count(label) for index, label in enumerate(labels)]
     return tuple(
@@ -80,7 +80,7 @@ def _severity(value: object) -> Severity:
 
 
 def arguments(name: str, value: object) -> dict[str, Any]:
-    """The arguments of an expectation: none that it does not know, all that it needs."""
+    """The arguments of an expectation: only known ones, and all required ones."""
     given = {} if value is None else value
     if not isinstance(given, Mapping):
         refuse(f"the arguments of {name} must be a mapping, not {shown(value)}", _EXAMPLE)

@@ -1,4 +1,4 @@
-"""Fingerprints of settings: tables folded under one set of settings must not go on under another."""
+"""Fingerprints of settings. A table that was folded with other settings must be rebuilt before the next run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from siltstone.engine.spec.rows_format import RowsSpec
 SOURCE: Final = "source"
 EPOCHS: Final = "epochs"
 _TEXTS: Final = ("string", "uuid", "enum", "xml")
-_SCALED: Final = ("timestamp", "timestamp_ntz", "time", "bits")  # kinds whose precision says what a number means
+_SCALED: Final = ("timestamp", "timestamp_ntz", "time", "bits")  # kinds whose precision defines the unit of a number
 
 
 def fold_fingerprint(spec: TableSpec) -> str:
-    """32 hexadecimal digits over every setting that shapes the fold; another one needs a rebuild."""
+    """32 hexadecimal digits over every setting that shapes the fold. A changed fingerprint needs a rebuild."""
     rows = {} if spec.source.rows is None else {"rows": _rows(spec.source.rows)}
     special: dict[str, object] = {"names": spec.history.names} if spec.history.names else {}
     special |= {"recorded": True} if spec.history.recorded else {}
@@ -39,12 +39,11 @@ def fold_fingerprint(spec: TableSpec) -> str:
 
 
 def decode_fingerprints(spec: TableSpec) -> dict[str, str]:
-    """How events are read: by the source's settings, and column by column, by their first names, where it is declared.
-    Others need the inputs again.
+    """Fingerprints of the settings that decode events: of the source, and of each declared column by its first name.
 
-    The format is not among them, because the same changes can come in another one; nor are types: whether the stored
-    values can become values of another type is seen from theirs. Of the rules of epochs, which are about logs that have
-    ended, another one may be added at the end: the text then begins as it did.
+    A changed fingerprint needs `rebuild --reread`. The format is not included, because the same changes can arrive in
+    another format. Types are not included either: the stored values show whether they can be converted. A new epoch can
+    be added at the end of the list without a reread: the text of the epochs then has the old text as its prefix.
     """
     source = spec.source
     settings: dict[str, object] = {
@@ -62,13 +61,13 @@ def decode_fingerprints(spec: TableSpec) -> dict[str, str]:
 
 
 def mask_fingerprints(spec: TableSpec) -> dict[str, str]:
-    """What each masked column is masked with, by its first name: stored values cannot be masked again, nor unmasked."""
+    """Fingerprints of mask and salt of each masked column, by its first name. Stored values cannot get another mask."""
     columns = {first_name(spec, name): column for name, column in (spec.columns or {}).items()}
     return {name: _digest({"mask": [c.mask, c.salt]}) for name, c in columns.items() if c.mask is not None}
 
 
 def _rows(rows: RowsSpec) -> str:
-    """What a row means; not how the file that brings it is written."""
+    """The settings that define what a row means, without those of the file that contains it."""
     return repr(replace(rows, file_type=None, delimiter=","))
 
 

@@ -1,6 +1,6 @@
-"""`${project}` and `${env:NAME}` inside values. What came from the environment never shows itself again.
+"""`${project}` and `${env:NAME}` inside values. A value from the environment is used, but never shown.
 
-`$${` stands for `${` itself. Keys are not interpolated.
+`$${` is the text `${`. Keys are not interpolated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
 
 
 class FromEnvironment(str):
-    """A text with a value of the environment in it. Its repr is what the file says; its value is used, not shown."""
+    """A text with a value of the environment in it. Its repr is the text of the file, which hides the value."""
 
     __slots__ = ("template",)
     template: str
@@ -35,18 +35,18 @@ class FromEnvironment(str):
 
 
 def like(original: str, value: str) -> str:
-    """A value derived from another, as secret as that one."""
+    """A value derived from another one. It is hidden in messages if the original is."""
     return FromEnvironment(value, original.template) if isinstance(original, FromEnvironment) else value
 
 
 def as_written(value: str) -> str:
-    """What the file says: for a value of the environment the reference to it."""
+    """The text of the file: for a value of the environment, the reference to it."""
     return value.template if isinstance(value, FromEnvironment) else value
 
 
 @dataclass
 class Interpolation:
-    """One pass over the values of a file. `problems` collects what could not be filled in."""
+    """One pass over the values of a file. `problems` collects references that could not be resolved."""
 
     root: Path
     environment: Mapping[str, str]
@@ -85,11 +85,11 @@ class Interpolation:
         if name in self.environment:
             return self.environment[name]
         message = f"the environment variable {name} is not set"
-        self.problems.append((place, message, f"set {name}, or write the value in place of {reference}."))
+        self.problems.append((place, message, f"set {name}, or write the value instead of {reference}."))
         return reference
 
     def _unknown_reference(self, reference: str, place: Place) -> None:
         message = f"${{{reference}}} is not known"
         match = nearest(reference, ["project", "env:NAME"])
-        hint = f"did you mean ${{{match}}}?" if match else "use ${project} or ${env:NAME}; $${ stands for ${ itself."
+        hint = f"did you mean ${{{match}}}?" if match else "use ${project} or ${env:NAME}; $${ is the text ${."
         self.problems.append((place, message, hint))

@@ -1,4 +1,4 @@
-"""Checks of the values under `source.kafka`: the value as the engine uses it, or a violation with a way out."""
+"""Checks of the values under `source.kafka`. Each returns the value as the engine uses it, or raises a violation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from siltstone.engine.spec.wording import shown, word_hint
 OWN_OPTIONS: Final = {
     "bootstrap.servers": "write it as kafka.bootstrap.",
     "metadata.broker.list": "write it as kafka.bootstrap.",
-    "enable.auto.commit": "offsets are committed to kafka.group after a batch is real.",
-    "enable.auto.offset.store": "offsets are committed to kafka.group after a batch is real.",
+    "enable.auto.commit": "offsets are committed to kafka.group after a batch is committed.",
+    "enable.auto.offset.store": "offsets are committed to kafka.group after a batch is committed.",
     "auto.offset.reset": "write kafka.starting.",
-    "isolation.level": "records of transactions are read when they are committed.",
+    "isolation.level": "records of a transaction are read after it is committed.",
     "enable.partition.eof": "leave it out.",
 }
-"""Settings of librdkafka that siltstone makes itself, and what to do instead of naming them."""
+"""Settings of librdkafka that siltstone sets itself, and hints on what to write instead."""
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _STARTS: Final = ("earliest", "latest")
 
@@ -32,19 +32,22 @@ def bootstrap(value: object) -> str:
         refuse("names no broker", "write it like broker:9092.")
     for broker in ",".join(brokers).split(","):
         if "://" in broker or not re.fullmatch(r".+:\d+", broker.strip()):
-            refuse(f"{shown(broker)} is no broker", "write it like broker:9092.")
+            refuse(f"{shown(broker)} is not the address of a broker", "write it like broker:9092.")
     return like(brokers[0], ",".join(brokers)) if len(brokers) == 1 else ",".join(brokers)
 
 
 def topics(value: object) -> tuple[str, ...]:
-    """Names of topics, one or a list, each once."""
+    """Names of topics: one, or a list with each name once."""
     listed = value if isinstance(value, (list, tuple)) else [value]
     names = tuple(text(item) for item in listed)
     if not names or len(set(names)) < len(names):
         refuse("names a topic twice" if names else "names no topic")
     for name in names:
         if not _TOPIC.fullmatch(name) or name in (".", ".."):
-            refuse(f"{shown(name)} is no name of a topic", "several topics are a list; pattern takes an expression.")
+            refuse(
+                f"{shown(name)} is not a valid topic name",
+                "write several topics as a list, or use pattern for a regular expression.",
+            )
     return names
 
 
@@ -54,7 +57,7 @@ def pattern(value: object) -> str:
     try:
         re.compile(written)
     except re.error as error:
-        refuse(f"{shown(written)} is no regular expression: {error}", "write it like srv[.]shop[.].*")
+        refuse(f"{shown(written)} is not a regular expression: {error}", "write it like srv[.]shop[.].*")
     return written
 
 
@@ -70,7 +73,7 @@ def starting(value: object) -> StartingSpec:
         offsets = {_whole(partition): _whole(offset) for partition, offset in value["offsets"].items()}
         return StartingSpec("offsets", offsets=tuple(sorted(offsets.items())))
     return refuse(
-        f"must say where to begin, not {shown(value)}", "write earliest, latest, {time: ...} or {offsets: {'0': 12}}."
+        f"must be a starting point, not {shown(value)}", "write earliest, latest, {time: ...} or {offsets: {'0': 12}}."
     )
 
 
@@ -81,7 +84,7 @@ def positive_number(value: object) -> int:
 
 
 def client_option(value: object) -> str:
-    """The name of a setting of librdkafka that siltstone does not make itself."""
+    """The name of a setting of librdkafka that siltstone does not set itself."""
     name = text(value)
     if name in OWN_OPTIONS:
         refuse(f"siltstone sets {name} itself", OWN_OPTIONS[name])

@@ -1,4 +1,4 @@
-"""How the rows of a table lie in its files: Iceberg's partition transforms and sort order, as people write them.
+"""The layout of a table's files: Iceberg's partition transforms and sort order, as a spec writes them.
 
 id                identity
 bucket(16, id)    one of 16 buckets by a hash
@@ -26,7 +26,7 @@ _SORTED: Final = re.compile(r"(.*?)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))
 
 
 class LayoutError(ValueError):
-    """A text that is no transform: what is wrong, and what may be meant."""
+    """A text that is not a transform: what is wrong, and what to write instead."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class LayoutError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """One partition field: the values of a column, transformed. `number`: of buckets, or of characters."""
+    """One partition field: a transform of a column. `number`: the number of buckets or of characters."""
 
     column: str
     name: str = IDENTITY
@@ -44,12 +44,12 @@ class Transform:
 
     @property
     def iceberg(self) -> str:
-        """The transform as Iceberg's metadata has it."""
+        """The transform as Iceberg's metadata writes it."""
         return self.name if self.number is None else f"{self.name}[{self.number}]"
 
     @property
     def is_of_time(self) -> bool:
-        """Whether it is a part of a time: of one column a table can have but one."""
+        """Whether it is a part of a time. A table can have only one such field per column."""
         return self.name in _OF_TIMES
 
     def __str__(self) -> str:
@@ -73,25 +73,27 @@ class SortField:
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """How the rows of one table lie in its files. Empty: as siltstone does without being asked."""
+    """The layout of one table's files. An empty layout is siltstone's default."""
 
     partition: tuple[Transform, ...] = ()
     sort: tuple[SortField, ...] = ()
 
 
 def parse_transform(text: str) -> Transform:
-    """The transform that a text names.
+    """Parse a partition field.
 
     Raises: LayoutError.
     """
     if _CUT.fullmatch(text.strip()):
         raise LayoutError(
-            f"{shown(text)} is not whole", 'put it in quotes, "bucket(16, id)": a comma ends it in [...].'
+            f"{shown(text)} is incomplete", 'put it in quotes, "bucket(16, id)": a comma ends it in [...].'
         )
     call = _CALL.fullmatch(text.strip())
     if call is None:
         if "(" in text or ")" in text:
-            raise LayoutError(f"{shown(text)} is no transform", 'write it like month(created_at), or "bucket(16, id)".')
+            raise LayoutError(
+                f"{shown(text)} is not a transform", 'write it like month(created_at), or "bucket(16, id)".'
+            )
         return Transform(text.strip())
     return _called(text, call[1].lower(), None if call[2] is None else int(call[2]), call[3].strip("`"))
 
@@ -102,32 +104,32 @@ def _called(text: str, word: str, number: int | None, column: str) -> Transform:
         near = nearest(name, TRANSFORMS)
         raise LayoutError(
             f"{shown(text)}: the transform {shown(name)} is not known",
-            f"did you mean '{near}'?" if near else f"there are {', '.join(TRANSFORMS)}.",
+            f"did you mean '{near}'?" if near else f"the transforms are {', '.join(TRANSFORMS)}.",
         )
     if not column:
         raise LayoutError(f"{shown(text)} names no column")
     if (name in _NUMBERED) != (number is not None) or (number is not None and not 0 < number <= _MOST):
         how = f'write it like "{name}(16, id)".' if name in _NUMBERED else f"write it like {name}(created_at)."
-        raise LayoutError(f"{shown(text)} is no transform", how)
+        raise LayoutError(f"{shown(text)} is not a transform", how)
     return Transform(column, name, number)
 
 
 def parse_sort_field(text: str) -> SortField:
-    """The column of a sort order that a text names; nulls come first in ascending order unless it says otherwise.
+    """Parse a column of a sort order. By default nulls come first in ascending order, and last in descending order.
 
     Raises: LayoutError.
     """
     found = _SORTED.fullmatch(text.strip())
     column = "" if found is None else found[1].strip()
     if found is None or not column or "(" in column:
-        raise LayoutError(f"{shown(text)} is no column to sort by", "write it like created_at, or created_at desc.")
+        raise LayoutError(f"{shown(text)} is not a column to sort by", "write it like created_at, or created_at desc.")
     descending = (found[2] or "").lower() == "desc"
     nulls_first = found[3].lower() == "first" if found[3] else not descending
     return SortField(column.strip("`"), descending, nulls_first)
 
 
 def by_table(value: Any) -> tuple[list[Any], list[Any]]:
-    """What is said for `latest` and for `history`: one list for both, or one each.
+    """The lists for `latest` and for `history`, from one list for both or one list each.
 
     Raises: LayoutError.
     """

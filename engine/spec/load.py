@@ -1,4 +1,4 @@
-"""Project files and table specs, from YAML or from plain values, with every violation of every file at once."""
+"""Loads project files and table specs from YAML or from plain values, and reports all violations at once."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from siltstone.engine.spec.yaml_document import Document, read_document
 PROJECT_FILE = "siltstone.yaml"
 SPECS_FOLDER = "specs"
 
-_Face = TypeVar("_Face", bound=BaseModel)
+_Config = TypeVar("_Config", bound=BaseModel)
 
 
 def load_project(path: Path | None = None, start: Path | None = None) -> ProjectSpec:
-    """The project of a file or folder, or the one found upward from `start` (default: the working directory).
+    """The project of a file or folder, or of the first project file in `start` and the folders above it.
 
-    Without a file anywhere: the defaults, with `start` as the root.
+    `start` is the working directory by default. Without a project file, the project has the defaults and `start` as its
+    root.
     Raises: SpecError with every violation of the file.
     """
     begin = (start or Path.cwd()).resolve()
@@ -41,25 +42,25 @@ def load_project(path: Path | None = None, start: Path | None = None) -> Project
     document = read_document(file)
     if document.empty:
         return project_values(ProjectConfig(), file.parent, file)
-    face = _face(document, ProjectConfig, file.parent)
-    if face is None:
+    config = _config(document, ProjectConfig, file.parent)
+    if config is None:
         raise SpecError.from_violations(document.violations)
-    return project_values(face, file.parent, file)
+    return project_values(config, file.parent, file)
 
 
 def load_specs(paths: Sequence[Path] | None, project: ProjectSpec) -> list[TableSpec]:
-    """The specs of the files and folders given, else of `<root>/specs`, in the order of their names.
+    """The specs of the given files and folders, else of `<root>/specs`, in the order of their names.
 
-    Raises: one SpecError with every violation of every file, the tables they must not share included.
+    Raises: one SpecError with every violation of every file, also those between specs.
     """
     files, violations = _spec_files(paths, project)
     return _checked([read_document(file) for file in files], project, violations)
 
 
 def with_tables(project: ProjectSpec, specs: Sequence[TableSpec]) -> ProjectSpec:
-    """The project with these tables, those it knows already and the others of `<root>/specs`.
+    """The project with these tables, the tables that it already knows, and the others of `<root>/specs`.
 
-    A spec that cannot be read stops nobody here.
+    A spec that cannot be read is listed in `unread` and raises no error.
     """
     own, others, unread = {spec.file for spec in specs}, list(project.tables), []
     for file in specs_in(project.root / SPECS_FOLDER):
@@ -67,12 +68,12 @@ def with_tables(project: ProjectSpec, specs: Sequence[TableSpec]) -> ProjectSpec
             others += [] if file in own else _checked([read_document(file)], project)
         except SpecError:
             unread.append(file)
-    known = {spec.table: spec for spec in (*specs, *others, *specs)}  # in this order, and by the specs at work
+    known = {spec.table: spec for spec in (*specs, *others, *specs)}  # in this order; the given specs win
     return replace(project, tables=tuple(known.values()), unread=tuple(unread))
 
 
 def load_spec(path: Path, project: ProjectSpec | None = None) -> TableSpec:
-    """The spec in one file; without a project, in the project found upward from that file.
+    """The spec in one file. The default project is the one of the file's folder or the folders above it.
 
     Raises: SpecError with every violation.
     """
@@ -94,10 +95,10 @@ def registry_spec(values: Mapping[str, object], root: Path) -> RegistrySpec:
     Raises: SpecError with every violation.
     """
     document = Document(None, dict(values))
-    face = _face(document, RegistryConfig, root)
-    if face is None:
+    config = _config(document, RegistryConfig, root)
+    if config is None:
         raise SpecError.from_violations(document.violations)
-    return registry_values(face)
+    return registry_values(config)
 
 
 def _checked(
@@ -105,10 +106,10 @@ def _checked(
 ) -> list[TableSpec]:
     found, read = list(violations), []
     for document in documents:
-        face = _face(document, TableConfig, project.root)
+        config = _config(document, TableConfig, project.root)
         found += document.violations
-        if face is not None:
-            spec = table_values(face, project, document.file)
+        if config is not None:
+            spec = table_values(config, project, document.file)
             if (
                 format_of(spec.source.format).needs_schemas
                 and spec.source.registry is None
@@ -122,8 +123,8 @@ def _checked(
     return [spec for spec, _ in read]
 
 
-def _face(document: Document, model: type[_Face], root: Path) -> _Face | None:
-    """The values of a document as a model, or None; what is wrong stands in the document's violations."""
+def _config(document: Document, model: type[_Config], root: Path) -> _Config | None:
+    """The values of a document as a model, or None. Violations are added to the document."""
     if document.value is None:
         return None
     filling = Interpolation(root, os.environ)
@@ -133,16 +134,16 @@ def _face(document: Document, model: type[_Face], root: Path) -> _Face | None:
     if model is TableConfig:
         document.violations += [document.violation(*found) for found in disagreements(document.value)]
     try:
-        face = model.model_validate(document.value)
+        config = model.model_validate(document.value)
     except ValidationError as error:
         places = {document.violation(place, "").path for place in unfilled}
         document.violations += [v for v in model_violations(error, model, document) if v.path not in places]
         return None
-    return None if document.violations else face
+    return None if document.violations else config
 
 
 def project_file(path: Path | None, begin: Path) -> Path | None:
-    """The project file of a file or folder, or the one found upward from `begin`; None where there is none."""
+    """The project file of a file or folder, else the first one in `begin` and the folders above it, or None."""
     if path is not None:
         file = Path(path).resolve()
         return file / PROJECT_FILE if file.is_dir() else file
@@ -151,9 +152,9 @@ def project_file(path: Path | None, begin: Path) -> Path | None:
 
 
 def specs_in(folder: Path) -> list[Path]:
-    """The files of a folder that are specs, in the order of their names; none where there is no folder.
+    """The specs in a folder, in the order of their names. The list is empty if there is no such folder.
 
-    A project file can stand beside them.
+    A project file in the folder is skipped.
     """
     found = (*folder.glob("*.yaml"), *folder.glob("*.yml"))
     return sorted(file for file in found if file.name != PROJECT_FILE)
@@ -165,7 +166,7 @@ def _spec_files(paths: Sequence[Path] | None, project: ProjectSpec) -> tuple[lis
     for path in [Path(p).resolve() for p in paths or [project.root / SPECS_FOLDER]]:
         inside = specs_in(path) if path.is_dir() else [path]
         if not inside or not path.exists():
-            hint = "siltstone init writes specs from events; specs/README.md describes them."
+            hint = "siltstone init writes specs from events; docs/reference/spec.md describes them."
             violations.append(Violation("$", "there is no spec here", hint, path))
         else:
             files += [file for file in inside if file not in files]

@@ -1,4 +1,4 @@
-"""What a project and a table spec say, as frozen values. Built by `engine.spec.load`; no other module makes them up."""
+"""A project and its table specs as frozen values. Only `engine.spec.load` builds them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Order = Literal["auto", "scn", "coordinates"]
 Nulls = Literal["omitted", "included"]
 StartingAt = Literal["earliest", "latest", "time", "offsets"]
 METADATA_PREFIX: Final = "__"
-"""What Debezium's transforms put before the names of an event's fields, unless they are configured otherwise."""
+"""The default prefix that Debezium's transforms put before the names of an event's fields."""
 Freshness = timedelta | Literal["any"]
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogSpec:
-    """An Iceberg catalog; `properties` are handed to Iceberg as they are, those of its store among them."""
+    """An Iceberg catalog. `properties` are passed to Iceberg unchanged and include the settings of its object store."""
 
     name: str
     type: str
@@ -44,7 +44,7 @@ class CatalogSpec:
 
 @dataclass(frozen=True, slots=True)
 class SparkSpec:
-    """The session siltstone starts when none is given to it."""
+    """The Spark session that siltstone starts if the caller passes none."""
 
     master: str = "local[*]"
     conf: dict[str, str] = field(default_factory=dict, repr=False)
@@ -52,9 +52,9 @@ class SparkSpec:
 
 @dataclass(frozen=True, slots=True)
 class QualitySpec:
-    """The project's word on failed checks: warn, or block the publishing of the batch; and how old data may be.
+    """The project's defaults for checks: whether a failed check warns or blocks the batch, and how old data may be.
 
-    `fresh_within` None: not said.
+    `fresh_within` is None if the project does not set it.
     """
 
     on_failure: OnFailure = "warn"
@@ -63,9 +63,12 @@ class QualitySpec:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceSpec:
-    """How tables are kept small. `retain`: how long snapshots stay readable; `ledgers`: how long rows that only report
-    stay; `file_size`: that of compacted data files, in bytes. `automatic`: a run does what is due at its end, as long
-    as `budget` lasts."""
+    """How tables are kept small.
+
+    `retain`: how long snapshots stay readable. `ledgers`: how long rows that are only for reports are kept.
+    `file_size`: the target size of compacted data files, in bytes. `automatic`: each run does the maintenance that is
+    due at its end, for `budget` at most.
+    """
 
     retain: timedelta = timedelta(days=3)
     ledgers: timedelta = timedelta(days=400)
@@ -76,12 +79,13 @@ class MaintenanceSpec:
 
 @dataclass(frozen=True, slots=True)
 class ProjectSpec:
-    """One project: a root folder, a catalog, the namespace of the ledger tables. `file` is None without a file.
+    """One project: a root folder, a catalog, the namespace of the ledger tables. `file` is None without a project file.
 
-    `registry`: of the sources that need schemas and do not say where they are. `store`: the settings of stores, for
-    files that are read and for what is written to a URI. `report`: where the report's pages are copied to. `tables`:
-    all its tables that are known, be they at work or not: files are shared, and what stands in them for another table
-    is that one's. `unread`: the specs beside them that cannot be read, so that nobody knows what they ask for.
+    `registry`: the schema registry of sources that need schemas and name neither a registry nor a file. `store`: the
+    settings of object stores, for files that are read and for URIs that are written. `report`: where the report's pages
+    are copied to. `tables`: all known tables of the project, also those that the current command does not process,
+    because tables share files and each record belongs to one of them. `unread`: specs of the project that cannot be
+    read.
     """
 
     root: Path
@@ -100,7 +104,7 @@ class ProjectSpec:
 
 @dataclass(frozen=True, slots=True)
 class EpochSpec:
-    """One epoch of a source's log: the events for which all of this holds. `until` in UTC."""
+    """One epoch of a source's log: the events that meet all of these conditions. `until` is in UTC."""
 
     server_id: int | None = None
     gtid: str | None = None
@@ -110,7 +114,7 @@ class EpochSpec:
 
 @dataclass(frozen=True, slots=True)
 class RegistrySpec:
-    """A Confluent schema registry; with a user and a password, a token, or neither."""
+    """A Confluent schema registry, with a user and a password, with a token, or without a login."""
 
     url: str
     user: str | None = None
@@ -120,8 +124,10 @@ class RegistrySpec:
 
 @dataclass(frozen=True, slots=True)
 class StartingSpec:
-    """Where a table begins in partitions of which it has taken nothing: at their first record, after their last one, at
-    a `time` of records (UTC), or at `offsets` by partition."""
+    """Where a table starts in partitions from which it has taken nothing.
+
+    It starts at their first record, after their last one, at a `time` of records (UTC), or at `offsets` by partition.
+    """
 
     at: StartingAt = "earliest"
     time: datetime | None = None
@@ -132,8 +138,8 @@ class StartingSpec:
 class KafkaSpec:
     """Topics of a Kafka cluster: `topics` by name, or all whose names match the regular expression `pattern`.
 
-    `group`: the consumer group that is informed of what was taken; None: none is. `max_records`: the most that a run
-    takes. `options`: settings of librdkafka.
+    `group`: the consumer group to which taken offsets are committed, or None. `max_records`: the greatest number of
+    offsets that a run takes, or None. `options`: settings of librdkafka.
     """
 
     bootstrap: str
@@ -149,13 +155,13 @@ class KafkaSpec:
 class SourceSpec:
     """Where a table's events are, and how values without a schema of their own are encoded. `path` is absolute.
 
-    `table` names the Iceberg table that holds the rows, where no files do; `kafka` the topics that hold the events:
-    `path` then is a name for them. `rows` says how plain rows are to be read;
-    `epochs` are those of its log, from the first on. `registry` or `schemas`, a file, hold the schemas of its messages.
-    `nulls`: whether messages leave out the columns that are null.
-    `by_scn`: the sources, as changes name them, that were seen to be ordered by SCNs alone; no spec says them.
-    `metadata_prefix`: how the names of an event's fields begin in a row that a transform of Debezium made of it.
-    `store`: the settings of the store that holds the files.
+    `table`: the Iceberg table that holds the rows, instead of files. `kafka`: the topics that hold the events; `path`
+    is then a name for them. `rows`: how plain rows are read. `epochs`: the epochs of the source's log, the earliest
+    first. `registry` or `schemas` (a file) has the schemas of its messages.
+    `nulls`: whether messages leave out columns that are null.
+    `by_scn`: the sources, as changes name them, that events showed to be ordered by SCNs alone. No spec sets it.
+    `metadata_prefix`: the prefix of an event's fields in rows that a Debezium transform wrote.
+    `store`: the settings of the object store that holds the files.
     """
 
     format: str
@@ -181,8 +187,10 @@ class SourceSpec:
 
 @dataclass(frozen=True, slots=True)
 class ColumnSpec:
-    """One declared column: its type (see `engine.spec.columns`), its mask with its salt, its default as it is stored:
-    times in UTC, masked, a decimal as its digits."""
+    """One declared column: its type (see `engine.spec.columns`), its mask with its salt, and its default.
+
+    `default` has the form in which it is stored: masked, times in UTC, a decimal as its digits.
+    """
 
     type: str
     mask: Mask | None = None
@@ -194,7 +202,8 @@ class ColumnSpec:
 class TargetSpec:
     """The three tables a spec writes, as dotted names inside the catalog.
 
-    `latest_layout`, `history_layout`: how rows lie in files beyond what siltstone needs. `properties`: of both tables.
+    `latest_layout`, `history_layout`: the partition fields and the sort order that the spec adds. `properties`: table
+    properties of latest and history.
     """
 
     latest: str
@@ -216,9 +225,9 @@ class TrackSpec:
 
 @dataclass(frozen=True, slots=True)
 class HistorySpec:
-    """How versions are made. `names` pairs columns of history with the names they have in the table instead.
+    """How versions are made. `names` pairs columns of history with their other names in the table.
 
-    `recorded`: rows tell when the table said them.
+    `recorded`: rows have the time during which the table contained them.
     """
 
     track: TrackSpec = TrackSpec()
@@ -227,13 +236,13 @@ class HistorySpec:
 
     @property
     def renamed(self) -> dict[str, str]:
-        """The columns of history that are called otherwise in the table, and how."""
+        """The columns of history that have other names in the table, and these names."""
         return dict(self.names)
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSpec:
-    """How far the window of a snapshot read reaches: `guard` and `skew` by time, `margin` back by commit time."""
+    """How far the window of a snapshot READ reaches: `guard` and `skew` by time, `margin` back by commit time."""
 
     guard: timedelta = timedelta(minutes=15)
     skew: timedelta = timedelta(seconds=5)
@@ -244,7 +253,7 @@ class SnapshotSpec:
 class ExpectationSpec:
     """An expectation of Great Expectations on one of the tables: `latest`, `history` or `changes`.
 
-    `label`: what the ledger calls it.
+    `label`: its name in the ledger.
     """
 
     on: str
@@ -256,10 +265,10 @@ class ExpectationSpec:
 
 @dataclass(frozen=True, slots=True)
 class ChecksSpec:
-    """The checks of one table in their order, the severity of each, and what a failed one does.
+    """The checks of one table in their order, the severity of each, and the effect of a failed check.
 
-    `grace`: how long a transaction may stay incomplete, and a partition or a heartbeat silent. `fresh_within`: how old
-    the data may be before the report calls it old; None: not said.
+    `grace`: how long a transaction may stay incomplete, and a partition or a heartbeat silent. `fresh_within`: the
+    greatest age of data that the report does not call old; None if neither spec nor project sets it.
     """
 
     checks: tuple[str, ...]
@@ -271,16 +280,16 @@ class ChecksSpec:
 
     @property
     def blocks(self) -> bool:
-        """Whether no batch is published before its checks have passed."""
+        """Whether a batch is published only after its checks have passed."""
         return self.on_failure == "block"
 
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """One source table and what becomes of it. `keys` or `columns` None: taken from the events.
+    """One source table and the tables built from it. `keys` and `columns` are None if the events define them.
 
-    `renames`: the names that columns had at the source before, the oldest first. `comment`, `comments`: of the tables
-    and of their columns. `retain_changes`: how long changes are kept; None: for ever.
+    `renames`: the earlier names of columns at the source, the oldest first. `comment`, `comments`: the comments on the
+    tables and on their columns. `retain_changes`: how long changes are kept; None means forever.
     """
 
     file: Path | None
@@ -303,5 +312,5 @@ class TableSpec:
 
     @property
     def accepts_within(self) -> timedelta | None:
-        """How much older than the newest change a change may be and still be applied; None: any age."""
+        """The greatest age, relative to the newest change, of a change that is still applied; None means any age."""
         return min((span for span in (self.lateness, self.retain_changes) if span is not None), default=None)

@@ -1,7 +1,7 @@
-"""Conditions over the columns of a row, as SQL writes them: `op = 'D'`, `deleted AND NOT kept`, `kind IN ('d', 't')`.
+"""Conditions over the columns of a row, written as in SQL: `op = 'D'`, `deleted AND NOT kept`, `kind IN ('d', 't')`.
 
-A closed language: comparisons of a column with a literal, IN, IS NULL, a column by itself (is it true?), AND, OR, NOT
-and parentheses. So a spec is checked without a JVM, and no row can make a condition fail.
+The language has comparisons of a column with a literal, IN, IS NULL, a column alone (whether it is true), AND, OR, NOT
+and parentheses. So a spec can be checked without a JVM, and a condition cannot fail on any row.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Final
 
 Literal = str | bool | Decimal
 MOST_DIGITS: Final = 255
-"""Of a number, before its point: as many as the order of numbers counts."""
+"""The most digits of a number before its decimal point: as many as positions can order."""
 
 
 class PredicateError(ValueError):
-    """A text that is no condition: what is wrong."""
+    """A text that is not a condition, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A column beside a literal. `sign`: =, <>, <, <=, >, >=."""
+    """A column compared with a literal. `sign`: =, <>, <, <=, >, >=."""
 
     column: str
     sign: str
@@ -32,7 +32,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A column that is one of some literals."""
+    """A column that equals one of these literals."""
 
     column: str
     values: tuple[Literal, ...]
@@ -47,21 +47,21 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The contrary."""
+    """The negation of a condition."""
 
     part: Predicate
 
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Conditions that hold together."""
+    """Conditions that must all hold."""
 
     parts: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Some:
-    """Conditions of which one holds."""
+    """Conditions of which at least one must hold."""
 
     parts: tuple[Predicate, ...]
 
@@ -77,7 +77,7 @@ _WORDS: Final = ("and", "or", "not", "in", "is", "null", "true", "false")
 
 
 def parse_predicate(text: str) -> Predicate:
-    """The condition that a text writes.
+    """Parse a condition.
 
     Raises: PredicateError.
     """
@@ -85,12 +85,12 @@ def parse_predicate(text: str) -> Predicate:
     found = parser.some()
     rest = parser.ahead()
     if rest is not None:
-        raise PredicateError(f"it goes on after its end, at {rest[1]}")
+        raise PredicateError(f"there is more text after its end, at {rest[1]}")
     return found
 
 
 def columns_of(predicate: Predicate) -> Iterator[str]:
-    """The columns a condition looks at."""
+    """The columns that a condition names."""
     if isinstance(predicate, Not):
         yield from columns_of(predicate.part)
     elif isinstance(predicate, All | Some):
@@ -115,7 +115,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 
 def _number(text: str) -> Decimal:
     if len(text.lstrip("+-0").split(".")[0]) > MOST_DIGITS:
-        raise PredicateError(f"a number has more than {MOST_DIGITS} digits before its point")
+        raise PredicateError(f"a number has more than {MOST_DIGITS} digits before its decimal point")
     return Decimal(text)
 
 
@@ -130,11 +130,11 @@ class _Parser:
         return self.tokens[self.at] if self.at < len(self.tokens) else None
 
     def passed(self, *wanted: str) -> bool:
-        """Step over a keyword or sign, if it is there."""
+        """Skip one of these keywords or signs if it is next. Gives whether it was."""
         found = self.ahead()
-        there = found is not None and found[0] in ("keyword", "sign") and found[1] in wanted
-        self.at += there
-        return there
+        is_next = found is not None and found[0] in ("keyword", "sign") and found[1] in wanted
+        self.at += is_next
+        return is_next
 
     def expect(self, wanted: str) -> None:
         if not self.passed(wanted):

@@ -1,5 +1,7 @@
-"""Checks of the values under `target` that say how tables lie in their files: the value as the engine uses it, or a
-violation with a way out."""
+"""Checks of the values under `target` that set the layout and the properties of tables.
+
+Each returns the value as the engine uses it, or raises a violation with a hint.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,15 @@ from siltstone.engine.spec.layouts import LayoutError, SortField, Transform, by_
 from siltstone.engine.spec.value_checks import each_once, refuse, text
 from siltstone.engine.spec.wording import shown
 
-_ICEBERGS_OWN: Final = "Iceberg keeps it itself"
-_EACH_RUN: Final = "each run sets it by the size of the table"
-_NO_SHUFFLE: Final = "siltstone shuffles nothing before it writes, so that a batch costs what it changes"
+_ICEBERGS_OWN: Final = "Iceberg sets it itself"
+_EACH_RUN: Final = "each run sets it according to the size of the table"
+_NO_SHUFFLE: Final = (
+    "siltstone does not shuffle before it writes, so that the cost of a batch depends on its changes only"
+)
 OWN_PROPERTIES: Final = {
     "siltstone.": "it is siltstone's own",
-    "format-version": "target.format_version says it",
-    "comment": "the spec's own key comment says it",
+    "format-version": "target.format_version sets it",
+    "comment": "the spec's key comment sets it",
     "write.delete.mode": _EACH_RUN,
     "write.update.mode": _EACH_RUN,
     "write.merge.mode": _EACH_RUN,
@@ -27,7 +31,7 @@ OWN_PROPERTIES: Final = {
         ("uuid", "snapshot-count", "current-", "default-partition-spec", "default-sort-order"), _ICEBERGS_OWN
     ),
 }
-"""How the names of properties begin that no spec sets, and why."""
+"""Prefixes of properties that a spec must not set, and why."""
 
 Partitions = tuple[tuple[Transform, ...], tuple[Transform, ...]]
 SortOrders = tuple[tuple[SortField, ...], tuple[SortField, ...]]
@@ -45,16 +49,16 @@ def partition(value: object) -> Partitions:
         _one_part_of_a_time(fields)
     own = [one for one in found[1] if one.column == reserved.VALID_TO]
     if own:
-        refuse(f"history is partitioned by months({reserved.VALID_TO}) already", f"leave {shown(str(own[0]))} out.")
+        refuse(f"history is already partitioned by months({reserved.VALID_TO})", f"leave {shown(str(own[0]))} out.")
     return found
 
 
 def _one_part_of_a_time(fields: Iterable[Transform]) -> None:
-    """Refuses several parts of one time: Iceberg takes the finest one alone."""
+    """Refuse several parts of the same time: Iceberg accepts the finest one only."""
     found: dict[str, Transform] = {}
     for one in fields:
         if one.is_of_time and (other := found.setdefault(one.column, one)) != one:
-            refuse(f"has {shown(str(other))} and {shown(str(one))}", "one of them is enough: the finer one.")
+            refuse(f"has {shown(str(other))} and {shown(str(one))}", "keep the finer one only.")
 
 
 def sort(value: object) -> SortOrders:
@@ -70,7 +74,7 @@ def sort(value: object) -> SortOrders:
 
 
 def table_property(value: object) -> str:
-    """The name of a property of a table that a spec may set."""
+    """The name of a table property that a spec may set."""
     name = text(value)
     why = next((why for begins, why in OWN_PROPERTIES.items() if name.startswith(begins)), None)
     if why is not None:

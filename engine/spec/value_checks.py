@@ -1,4 +1,4 @@
-"""Checks of one value each: the value as the engine uses it, or a violation with what to write instead."""
+"""Checks of single values. Each returns the value as the engine uses it, or raises a violation with a hint."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ANY_AGE: Final = "any"
 
 
 def refuse(message: str, hint: str | None = None) -> NoReturn:
-    """Ends the check of one value with a violation."""
+    """End the check of one value with a violation."""
     raise PydanticCustomError("violation", "{message}", {"message": message, "hint": hint})
 
 
@@ -56,18 +56,18 @@ def address(value: object) -> str:
 
 
 def dotted_name(value: object) -> str:
-    """A name of parts with dots between them, such as `inventory.customers`."""
+    """A name with dots between its parts, such as `inventory.customers`."""
     name = text(value)
     if "\0" in name or any(not part or part != part.strip() for part in name.split(".")):
-        refuse(f"{shown(name)} is not a name of parts with dots between them", "write it like inventory.customers.")
+        refuse(f"{shown(name)} is not a name with dots between its parts", "write it like inventory.customers.")
     return name
 
 
 def catalog_name(value: object) -> str:
-    """A text without a dot: Spark takes no other name of a catalog."""
+    """A text without a dot. Spark does not accept a catalog name with a dot."""
     name = text(value)
     if "." in name:
-        refuse(f"{shown(name)} has a dot in it, which Spark takes in no catalog's name")
+        refuse(f"{shown(name)} has a dot in it: Spark does not accept it as the name of a catalog")
     return name
 
 
@@ -75,13 +75,15 @@ def table_name(value: object) -> str:
     """A dotted name of two parts or more."""
     name = dotted_name(value)
     if "." not in name:
-        refuse(f"{shown(name)} does not say where the table is", "write it like inventory.customers.")
+        refuse(f"{shown(name)} does not name a namespace", "write it like inventory.customers.")
     return name
 
 
 def column_name(value: object) -> str:
-    """A column's name: not empty, and none of siltstone's own or of Iceberg's. Sources have others that start with an
-    underscore, such as `_id`."""
+    """A column's name: not empty, and not a name of siltstone's or Iceberg's own columns.
+
+    Other names can start with an underscore, because sources have such columns: `_id`.
+    """
     name = text(value)
     if name.casefold() in reserved.TAKEN_NAMES:
         refuse(f"{shown(name)} is reserved: siltstone or Iceberg has a column of that name")
@@ -89,48 +91,52 @@ def column_name(value: object) -> str:
 
 
 def history_name(value: object) -> str:
-    """The name of a column of history: any but those of its other columns, and of Iceberg's."""
+    """The name of a column of history: not the name of another column of history, and not one of Iceberg's."""
     name = text(value)
     if name.casefold() in HISTORY_KEEPS:
-        refuse(f"{shown(name)} is another column of history, or of Iceberg", "take another name.")
+        refuse(f"{shown(name)} is another column of history, or of Iceberg", "use another name.")
     return name
 
 
-def names_differ(called: Mapping[str, str]) -> None:
-    """Refuses names of history's columns of which two are one, or one is that of another such column: `called`, each
-    by its own name."""
-    given = {own: name.casefold() for own, name in called.items()}
+def names_differ(names: Mapping[str, str]) -> None:
+    """Refuse two columns of history with the same name, and a column with the own name of another one.
+
+    `names`: the given names by the columns' own names.
+    """
+    given = {own: name.casefold() for own, name in names.items()}
     if len({*given.values()}) < len(given):
         refuse("gives two columns one name")
     for own, name in given.items():
         if name != own and name in given:
-            refuse(f"calls {own} {name}, as another column of history is called", "take another name.")
+            refuse(f"renames {own} to {name}, the name of another column of history", "use another name.")
 
 
 def default_fits(value: ColumnDefault, kind: str, time_zone: str = "UTC", of: str = "") -> None:
-    """Refuses a default that does not fit its type. `of`: whose it is, where the place does not say it."""
+    """Refuse a default that does not fit its type. `of`: the column, if the place of the violation does not name it."""
     if problem := default_problem(value, parse_column_type(kind), time_zone):
         refuse(f"{of}{problem}")
 
 
-def defaults_fit(told: Mapping[str, tuple[ColumnDefault, str]], time_zone: str) -> None:
-    """Refuses defaults that do not fit their types once it is known what zone they are in."""
-    for name, (value, kind) in told.items():
+def defaults_fit(declared: Mapping[str, tuple[ColumnDefault, str]], time_zone: str) -> None:
+    """Refuse defaults that do not fit their types in the source's time zone. `declared`: default and type by column."""
+    for name, (value, kind) in declared.items():
         default_fits(value, kind, time_zone, f"column {shown(name)}: ")
 
 
 def retention_fits(retained: timedelta | None, lateness: timedelta | None, keys: tuple[str, ...] | None) -> None:
-    """Refuses to remove changes of a table that needs all of them."""
+    """Refuse to remove changes of a table that needs all of them."""
     if retained is None:
         return
     if keys == ():
         refuse("retain_changes: a table without a key needs all changes", "write retain_changes: forever.")
     if lateness is not None and lateness > retained:
-        refuse("lateness is longer than retain_changes: changes would be removed that late ones need", "shorten it.")
+        refuse(
+            "lateness is longer than retain_changes: late changes need the changes that it removes", "shorten lateness."
+        )
 
 
 def column_names(value: object) -> tuple[str, ...]:
-    """A list of columns, each once, at least one."""
+    """A list of at least one column, each of them once."""
     if not isinstance(value, (list, tuple)):
         refuse(f"must be a list of columns, not {shown(value)}", "write it like [id].")
     if not value:
@@ -143,7 +149,7 @@ def column_names(value: object) -> tuple[str, ...]:
 
 
 def key_names(value: object) -> tuple[str, ...]:
-    """The key columns; none for a keyless table, whose rows are known by all that is in them."""
+    """The key columns. A keyless table has none: its whole row is the key."""
     return () if isinstance(value, (list, tuple)) and not value else column_names(value)
 
 
@@ -170,17 +176,17 @@ def byte_count(value: object) -> int:
 
 
 def lateness(value: object) -> timedelta | None:
-    """`unbounded`, or a duration of more than nothing."""
-    return _bound(value, UNBOUNDED, "a bound of nothing makes every late change too late", "2d")
+    """`unbounded`, or a duration above 0."""
+    return _bound(value, UNBOUNDED, "a bound of 0 makes every late change too late", "2d")
 
 
 def retained(value: object) -> timedelta | None:
-    """`forever`, or a duration of more than nothing."""
+    """`forever`, or a duration above 0."""
     return _bound(value, FOREVER, "no change would be kept", "400d")
 
 
 def _bound(value: object, none: str, why_some: str, example: str) -> timedelta | None:
-    """A duration of more than nothing, or None for the word `none`. `why_some`: what is wrong with a duration of 0."""
+    """A duration above 0, or None for the word `none`. `why_some`: what is wrong with a duration of 0."""
     if isinstance(value, str) and value.casefold() != none and nearest(value, [none]):
         refuse(f"{shown(value)} is not known", f"did you mean '{none}'?")
     if value is None or value == none:
@@ -192,12 +198,12 @@ def _bound(value: object, none: str, why_some: str, example: str) -> timedelta |
 
 
 def fresh_within(value: object) -> Freshness:
-    """`any`, or a duration of more than nothing."""
+    """`any`, or a duration above 0."""
     if value == ANY_AGE:
         return ANY_AGE
     limit = duration(value)
     if not limit:
-        refuse("no data is as fresh as that", f"write {ANY_AGE}, or a duration like 36h.")
+        refuse("no data has an age of 0", f"write {ANY_AGE}, or a duration like 36h.")
     return limit
 
 
@@ -220,7 +226,7 @@ def _time_zones() -> frozenset[str]:
 
 
 def column_type(value: object) -> str:
-    """The text of a column type."""
+    """The text of a column type that can be parsed."""
     written = text(value)
     try:
         parse_column_type(written)
@@ -232,7 +238,7 @@ def column_type(value: object) -> str:
 
 
 def source_format(value: object) -> str:
-    """A format of this version."""
+    """The name of a format that siltstone reads."""
     name = text(value)
     if name not in FORMATS:
         refuse(f"the format {shown(name)} is not known", word_hint(name, NAMES))
@@ -240,7 +246,7 @@ def source_format(value: object) -> str:
 
 
 def moment(value: object) -> datetime:
-    """A time with its zone, in UTC."""
+    """A time that is written with its zone, in UTC."""
     try:
         found = datetime.fromisoformat(text(value))
     except ValueError:
@@ -251,18 +257,18 @@ def moment(value: object) -> datetime:
 
 
 def http_url(value: object) -> str:
-    """An address of HTTP, without a user and a password in it."""
+    """An HTTP address without a user and a password in it."""
     written = text(value)
     parts = urlsplit(written)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        refuse(f"{shown(value)} is no address of HTTP", "write it like https://registry:8081.")
+        refuse(f"{shown(value)} is not an HTTP address", "write it like https://registry:8081.")
     if parts.username is not None or parts.password is not None:
-        refuse("has a user or a password in it, which would be shown", "write them as user and password beside it.")
+        refuse("has a user or a password in it, which would be shown", "write them under user and password.")
     return written
 
 
 def server_id(value: object) -> int:
-    """A whole number, not below zero."""
+    """A whole number, 0 or greater."""
     written = str(value) if isinstance(value, int) and not isinstance(value, bool) else text(value)
     if not written.isdigit():
         refuse(f"must be a server's number, not {shown(value)}", "write it like 223344.")
@@ -270,7 +276,7 @@ def server_id(value: object) -> int:
 
 
 def some_columns(value: object) -> tuple[str, ...]:
-    """One column, or a list of columns of the source's rows, each once; they may start with an underscore."""
+    """One column or a list of columns of the source's rows, each of them once. They can start with an underscore."""
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, (list, tuple)):
         refuse(f"must be a column or a list of columns, not {shown(value)}", "write it like [updated_at, number].")
@@ -290,14 +296,14 @@ def predicate(value: object) -> Predicate:
 
 
 def row_columns(value: object) -> TrackSpec:
-    """`all`, a list of columns, or `{except: [...]}`, of the source's rows."""
+    """Columns of the source's rows: `all`, a list, or `{except: [...]}`."""
     if value == "all":
         return TrackSpec()
     if isinstance(value, (list, tuple)):
         return TrackSpec("columns", some_columns(value))
     if isinstance(value, dict) and list(value) == ["except"]:
         return TrackSpec("except", some_columns(value["except"]))
-    return refuse(f"must say which columns, not {shown(value)}", "write all, [a, b] or {except: [a]}.")
+    return refuse(f"must name columns, not {shown(value)}", "write all, [a, b] or {except: [a]}.")
 
 
 def null_columns(value: object) -> TrackSpec | None:
@@ -308,7 +314,7 @@ def null_columns(value: object) -> TrackSpec | None:
 
 
 def header(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The columns of files without a header, for all files or by patterns of their names."""
+    """The columns of files without a header, for all files or by patterns of file names."""
     by_name = value if isinstance(value, dict) else {"*": value}
     if not by_name:
         refuse("names no file", "write it like {'LOAD*': [id, name], '*': [op, id, name]}.")
@@ -323,38 +329,38 @@ def delimiter(value: object) -> str:
     return written
 
 
-def epochs_fit(form: str, said: Iterable[Collection[str]]) -> None:
-    """Refuses conditions of epochs that no event of the format can meet. `said`: those of each epoch."""
+def epochs_fit(form: str, epochs: Iterable[Collection[str]]) -> None:
+    """Refuse conditions of epochs that no event of the format can meet. `epochs`: the conditions of each epoch."""
     for name in ("server_id", "gtid"):
-        if not format_of(form).names_source and any(name in conditions for conditions in said):
-            refuse(f"an epoch's {name} is of events that name their server, not of {form}", "write until, or path.")
+        if not format_of(form).names_source and any(name in conditions for conditions in epochs):
+            refuse(f"an epoch's {name} needs events that name their server; {form} has none", "write until, or path.")
 
 
 def order_fits(form: str, order: str) -> None:
-    """Refuses an order that the format does not have. One that has but one order has no such setting."""
+    """Refuse an order that the format does not have. A format with one order has no such setting."""
     known = format_of(form).orders
     if len(known) > 1 and order not in known:
         refuse(f"order: {order} is not for {form}", f"write {' or '.join(known[1:])}, or leave it out.")
 
 
 def several_fits(form: str, several: str | None) -> None:
-    """Refuses to tell sources apart by events that do not name theirs: all would be one source."""
+    """Refuse to separate sources if the format's events do not name their source: all would be one source."""
     if several in ("disjoint", "shards") and not format_of(form).names_source:
         refuse(
-            f"several: {several} needs events that name their source, and those of {form} do not",
-            "give each source tables of its own (in a project of its own where tables share a name), or leave it out.",
+            f"several: {several} needs events that name their source, and {form} has none",
+            "give each source its own tables (in its own project if tables share a name), or leave it out.",
         )
 
 
 def each_once(texts: list[str]) -> None:
-    """Refuses a text that comes twice."""
+    """Refuse a text that occurs twice."""
     twice = next((text for at, text in enumerate(texts) if text in texts[:at]), None)
     if twice is not None:
         refuse(f"names {shown(twice)} twice")
 
 
 def old_names(value: object) -> tuple[str, ...]:
-    """The names that a column had before: one, or several, the oldest first."""
+    """The earlier names of a column: one, or a list with the oldest first."""
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, (list, tuple)) or not listed:
         refuse(f"must be a name, or a list of names, not {shown(value)}", "write it like email, or [mail, email].")
@@ -377,12 +383,12 @@ def fraction(value: object) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number <= 1:
-        refuse(f"must be a number from 0 to 1, not {shown(value)}", "0.01 is one in a hundred.")
+        refuse(f"must be a number from 0 to 1, not {shown(value)}", "0.01 is one percent.")
     return number
 
 
 def setting(value: object) -> str:
-    """A setting handed on as text."""
+    """A setting that is passed on as text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -414,7 +420,9 @@ def track(value: object) -> TrackSpec:
         return TrackSpec("columns", column_names(value))
     if isinstance(value, dict) and list(value) == ["except"]:
         return TrackSpec("except", column_names(value["except"]))
-    return refuse(f"must say which columns open a version, not {shown(value)}", "write all, [a, b] or {except: [a]}.")
+    return refuse(
+        f"must name the columns that open a version, not {shown(value)}", "write all, [a, b] or {except: [a]}."
+    )
 
 
 def check_names(value: object) -> tuple[str, ...]:
@@ -427,7 +435,7 @@ def check_names(value: object) -> tuple[str, ...]:
 
 
 def word_check(words: tuple[str, ...]) -> Callable[[object], str]:
-    """A check that a value is one of some words."""
+    """A check that a value is one of these words."""
 
     def check(value: object) -> str:
         if not isinstance(value, str) or value not in words:

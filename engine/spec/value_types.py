@@ -1,4 +1,4 @@
-"""The kinds of values as types: each joins its check with what an editor is told about it."""
+"""The types of spec values: each joins a check with the JSON Schema that editors use."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _schema(*ways: dict[str, Any]) -> WithJsonSchema:
 
 
 def words(*known: str) -> tuple[PlainValidator, WithJsonSchema]:
-    """What makes a text one of some words."""
+    """The annotations of a text that must be one of these words."""
     return PlainValidator(value_checks.word_check(known)), _schema({"enum": list(known)}, _REFERENCE)
 
 

@@ -1,4 +1,4 @@
-"""What the models find wrong, as violations: the place in the file, plain words, the nearest valid word."""
+"""Errors of the models as violations: with the place in the file, plain words, and the nearest valid word."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def model_violations(error: ValidationError, model: type[BaseModel], document: D
 
 
 def _place_in(value: object, written: Place, kind: str) -> Place:
-    """The part of the place that stands in the file (`balance: decimal(12,2)` has no `type` of its own)."""
+    """The part of the place that is in the file (`balance: decimal(12,2)` has no key `type`)."""
     for depth, step in enumerate(written):
         inner = _inside(value, step)
         if inner is _ABSENT:
@@ -65,7 +65,7 @@ def _unknown_key(place: Place, model: type[BaseModel]) -> tuple[str, str | None]
 
 
 def _section(model: type[BaseModel], place: Place) -> type[BaseModel]:
-    """The model of the mapping at a place: below a key of a mapping, or a number of a list."""
+    """The model of the mapping at a place, which can be in a mapping or a list."""
     steps = iter(place)
     for step in steps:
         annotation = model.model_fields[str(step)].annotation
@@ -79,7 +79,7 @@ def _section(model: type[BaseModel], place: Place) -> type[BaseModel]:
 
 
 def _parts(annotation: object) -> Iterator[object]:
-    """An annotation and everything it is made of."""
+    """An annotation and all its parts."""
     yield annotation
     for inner in typing.get_args(annotation):
         yield from _parts(inner)

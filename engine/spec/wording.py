@@ -1,4 +1,4 @@
-"""The words of a violation: how a value is shown, which valid word is nearest, how a place is written."""
+"""Parts of a violation's text: a value as it is shown, the nearest valid word, and the place."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _step_text(step: str | int) -> str:
 
 
 def shown(value: object) -> str:
-    """The value as a message may show it: short, and as its template where it came from the environment."""
+    """The value as a message shows it: short, and without values of the environment."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, (list, tuple)):
@@ -44,13 +44,13 @@ def listed(words: Iterable[str]) -> str:
 
 
 def nearest(word: object, known: Iterable[str]) -> str | None:
-    """The known word most like this one, if one is like it."""
+    """The most similar known word, or None if none is similar."""
     by_fold = {candidate.casefold(): candidate for candidate in known}
     found = difflib.get_close_matches(str(word).casefold(), list(by_fold), n=1, cutoff=0.6)
     return by_fold[found[0]] if found else None
 
 
 def word_hint(word: object, known: Sequence[str]) -> str:
-    """`Did you mean 'x'?` where a word is near, else all of them."""
+    """`did you mean 'x'?` if a known word is similar, else all known words."""
     match = nearest(word, known)
     return f"did you mean '{match}'?" if match is not None else f"use {listed(known)}."

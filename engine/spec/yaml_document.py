@@ -1,7 +1,7 @@
-"""A YAML file as plain values, with the line of every one of them.
+"""A YAML file as plain values, with the line of each value.
 
-YAML 1.2's plain words: only `true` and `false` are truth values, a date is a text, `no` is a text; a column may be
-called `no` or `on`. A key twice in a mapping is a violation, and so are tags and keys that are no texts.
+Plain words follow YAML 1.2: only `true` and `false` are truth values, a date is a text, `no` is a text. So a column can
+be called `no` or `on`. A repeated key in a mapping is a violation, and so are tags and keys that are not texts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TOO_DEEP = "the values are nested too deeply"
 
 
 class _Loader(yaml.SafeLoader):
-    """Composes nodes only; the plain words are those of YAML 1.2."""
+    """Composes nodes only. Its plain words are those of YAML 1.2."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own protocol
 
@@ -38,7 +38,7 @@ _Loader.add_implicit_resolver(
 
 
 class WrittenNumber(float):
-    """A default with a fraction or an exponent, and its text: what type it is to be is known later."""
+    """A default with a fraction or an exponent, and its text. Its type is resolved later."""
 
     __slots__ = ("text",)
     text: str
@@ -57,7 +57,7 @@ class WrittenNumber(float):
 
 @dataclass
 class Document:
-    """The values of one file, where each stands, and what is wrong with the text itself."""
+    """The values of one file, the place of each value, and the violations found in the text."""
 
     file: Path | None
     value: object = None
@@ -66,14 +66,14 @@ class Document:
     violations: list[Violation] = field(default_factory=list)
 
     def violation(self, place: Place, message: str, hint: str | None = None) -> Violation:
-        """A violation at a place, with the line of that place or of the nearest thing around it."""
+        """A violation at a place, with the line of that place or of the innermost value around it that has one."""
         known = next((place[:n] for n in range(len(place), -1, -1) if place[:n] in self.marks), None)
         line, column = self.marks[known] if known is not None else (None, None)
         return Violation(place_text(place), message, hint, self.file, line, column)
 
 
 def read_document(file: Path) -> Document:
-    """The document in a file. What is wrong with the file or its YAML stands in `violations`."""
+    """Read the document in a file. `violations` has everything that is wrong with the file or its YAML."""
     document = Document(file)
     try:
         text = file.read_text(encoding="utf-8-sig")
@@ -94,7 +94,12 @@ def read_document(file: Path) -> Document:
 def _read_nodes(document: Document, nodes: Sequence[yaml.Node | None]) -> None:
     if len(nodes) > 1:
         document.violations.append(
-            Violation("$", "the file holds more than one document", "write one a file, without '---'.", document.file)
+            Violation(
+                "$",
+                "the file holds more than one document",
+                "write one document per file, without '---'.",
+                document.file,
+            )
         )
         return
     if nodes and nodes[0] is not None:
@@ -146,7 +151,7 @@ def _mapping(document: Document, node: yaml.MappingNode, place: Place, around: t
         if key in values:
             first = document.marks[inner][0]
             document.marks[inner] = _mark(key_node)
-            document.violations.append(document.violation(inner, f"the key is here twice (first in line {first})"))
+            document.violations.append(document.violation(inner, f"the key is repeated (first in line {first})"))
             continue
         document.marks[inner] = _mark(key_node)
         if key_node.tag != _TAG + "str":
@@ -169,5 +174,5 @@ def _scalar(document: Document, node: yaml.Node, place: Place) -> object:
         case "str":
             return text
     message = f"the tag {node.tag} is not known"
-    document.violations.append(document.violation(place, message, "write the value plainly."))
+    document.violations.append(document.violation(place, message, "write the value without a tag."))
     return None

@@ -1,1 +1,1 @@
-"""Spark steps between the decoders and `changes`: what needs other rows, or is an expression over typed columns."""
+"""Spark steps between the decoders and `changes`: they need other rows, or are expressions over typed columns."""

@@ -1,6 +1,6 @@
-"""Ledgers of a delivery, counted before the split by table: what came of each transaction, how far each partition is.
+"""Ledgers of a delivery, counted before the split by table: the transactions in it, and the progress of partitions.
 
-They are rows of the control table, beside its events.
+The control table stores them, next to the control events.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LANE: Final = ("source", "tx_id", "table", "partition")
 
 
 def in_ledger() -> Column:
-    """True for what belongs to a transaction of which somebody says how much it holds."""
+    """True for events of a transaction whose size is known: announced, in its END, or counted by the source."""
     is_end = F.col("control_kind") == TRANSACTION_END
     return F.col("tx_id").isNotNull() & (
         F.col(ANNOUNCED).isNotNull()
@@ -34,16 +34,17 @@ def in_ledger() -> Column:
 
 
 def transaction_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataFrame:
-    """The ledger of transactions: what a delivery holds of each one, over all tables, declared or not.
+    """The ledger of transactions: how much of each transaction a delivery has, over all tables, declared or not.
 
     Needs: the frame of events, announced.
     Gives: the columns of `control_rows`; the payload is JSON: size and partitions (announced), ended, rows, low (the
         first position), tables (announced by table), parts (table, partition, is_last, spans of `tx_order`).
-    Rows: one a transaction.
+    Rows: one per transaction.
 
-    Spans instead of counts, because a delivery can repeat another: together they tell what has come, each once.
+    It has spans instead of counts, because a delivery can repeat another one. The union of the spans counts each change
+    once.
 
-        tx 7   a 1, a 2, b 3, a 2 again, END (event_count 4)
+        tx 7   a 1, a 2, b 3, a 2 (redelivered), END (event_count 4)
         gives  size 4, parts: a [1, 2], b [3, 3]
     """
     end = F.when(F.col("control_kind") == TRANSACTION_END, F.from_json("control_json", END_PAYLOAD))
@@ -85,7 +86,7 @@ def spans(orders: str) -> Column:
 
 
 def _follows(one: Column, then: Column) -> Column:
-    """Whether a number is the next one; the greatest of all has none."""
+    """Whether a number is the next one. The greatest bigint has no next number."""
     return F.coalesce(F.try_add(one, F.lit(1)) == then, F.lit(False))
 
 
@@ -117,12 +118,12 @@ def _ledger_rows(parts: DataFrame) -> DataFrame:
 
 
 def watermark_rows(envelopes: DataFrame) -> DataFrame:
-    """How far each partition of a source was read: the newest record of each that the delivery holds.
+    """How far each partition of a source was read: its newest record in the delivery.
 
     Needs: the frame of events, announced.
-    Gives: the columns of `control_rows`; channel is the partition, commit_ts the watermark: a heartbeat moves it
-        through its time, a data or a partition record to just before its own.
-    Rows: one a partition.
+    Gives: the columns of `control_rows`; channel is the partition, commit_ts the watermark. A heartbeat moves the
+        watermark to its time; a data or partition record moves it to just before its time.
+    Rows: one per partition.
     """
     just_before = F.col("commit_ts") - F.expr("INTERVAL 1 MICROSECOND")
     through = F.when(F.col("control_kind") == HEARTBEAT, F.col("commit_ts")).otherwise(just_before)

@@ -13,15 +13,16 @@ from siltstone.engine.decode.event import CONTROL
 from siltstone.engine.schema.control_kinds import IGNORED, NULL_MESSAGE, QUERY, REDELIVERY, UPDATE_BEFORE
 
 OF_ROWS: Final = (IGNORED, NULL_MESSAGE, QUERY, REDELIVERY, UPDATE_BEFORE)
-"""Kinds whose events hold values of rows or keys. A spec can mask them: where they stand is told, not what they say."""
+"""Kinds whose events hold values of rows or keys. A spec can mask these values, so only the place of such an event is
+stored and not its payload."""
 
 
 def control_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataFrame:
-    """The control events of a source. `sources`: those that the delivery's changes name.
+    """The control events of a source. `sources`: the sources that the changes of the delivery name.
 
     Needs: the frame of events.
     Gives: source, kind, table, event_id, tx_id, position, commit_ts, ingest_ts, channel, file, line, payload.
-    Rows: filters; one a control event.
+    Rows: filters; one per control event.
     """
     events = envelopes.where(F.col("kind") == CONTROL)
     made = {
@@ -33,11 +34,12 @@ def control_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataFrame
 
 
 def named_source(sources: Sequence[str], alone: bool = True) -> Column:
-    """The source of an event; of one that does not say it (a heartbeat, the end of a transaction), by its topic.
+    """The source of an event. If the event does not name it (a heartbeat, the end of a transaction), its topic does.
 
-    Debezium's topics are `<name>.<rest>` and `__debezium-heartbeat.<name>`. A name can begin another one: the longest
-    counts. Where only one source is known, it is that one (not without `alone`). A name that several sources have is
-    that of none: the shards of Vitess are sources, `vitess:<name>:<shard>`, and share their connector's topics.
+    Debezium's topics are `<name>.<rest>` and `__debezium-heartbeat.<name>`. One name can be the beginning of another:
+    the longest match counts. With `alone`, an event without a source belongs to the only known source if there is just
+    one. A name that several sources share identifies none of them: each shard of Vitess is a source
+    (`vitess:<name>:<shard>`), and the shards share their connector's topics.
     """
     if alone and len(sources) == 1:
         return F.coalesce("source", F.lit(sources[0]))
@@ -50,17 +52,17 @@ def named_source(sources: Sequence[str], alone: bool = True) -> Column:
         )
         for name in sorted(of_name, key=len, reverse=True)
     ]
-    # Side by side: for what is shared by forty, one inside the other, Spark looks for hours.
+    # One flat list: Spark takes hours to optimise forty nested conditions.
     return F.coalesce("source", *by_topic)
 
 
 def _name_in(source: str) -> str:
-    """The name of a connector in that of its source."""
+    """The name of the connector in the name of its source."""
     return source.partition(":")[2].partition(":")[0]
 
 
 def control_columns(rows: DataFrame, made: dict[str, Column]) -> list[Column]:
-    """The columns of `control_rows`: those that are made, those that are there, and null."""
+    """The columns of `control_rows`: from `made`, else from `rows`, else null."""
     listed = (
         *("source", "kind", "table", "event_id", "tx_id", "position", "commit_ts", "ingest_ts"),
         *("channel", "file", "line", "payload"),

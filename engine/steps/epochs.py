@@ -1,4 +1,4 @@
-"""The epoch of a position, as a column: which declared one it is in, and which of the format's own two inside it."""
+"""The epoch of a position as a column: the declared epoch, and inside it the first or second one of the format."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from siltstone.engine.decode.position_text import EPOCH_DIGITS, OWN_EPOCHS, SECO
 
 
 def declared_epoch(position: Column) -> Column:
-    """Which of the declared epochs a position is in."""
+    """The declared epoch of a position."""
     return F.floor(_number(position) / OWN_EPOCHS)
 
 
 def is_second(position: Column) -> Column:
-    """Whether a position is in the second of a format's own epochs, whatever the declared one."""
+    """Whether a position is in the second of a format's own epochs, in any declared epoch."""
     return _number(position) % OWN_EPOCHS == int(SECOND_EPOCH, 16)
 
 

@@ -1,7 +1,7 @@
-"""Key changes that Debezium does not report: it splits an update in two only where the key of its messages changes.
+"""Find key changes that Debezium does not report: it splits an update only if the key of its messages changes.
 
-Where that is another key than the spec's, or none, an update can give a row another key. `TableDecoder` splits such an
-update; this says whether any record needs it, so that the others keep the cheaper way to count rejects.
+If messages have no key, or another key than the spec, an update can change the key of a row. `TableDecoder` splits such
+an update. This module finds out whether any record needs it. If none does, a cheaper way to count rejects is used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from siltstone.engine.decode.decoder import Declared
 
 
 def changes_declared_key(declared: Declared) -> Column:
-    """Whether a record is an update that changes a key which only a spec names.
+    """Whether a record is an update that changes a key that only a spec names.
 
     Needs: the frame of events. `declared`: the tables that specs name, and their keys.
     """
@@ -30,8 +30,10 @@ def changes_declared_key(declared: Declared) -> Column:
 
 
 def _moves(keys: tuple[str, ...]) -> Column:
-    """Whether the images differ in the key, by their texts. They are read only where the message's own key lacks these
-    columns, which is rare."""
+    """Whether the texts of the two images differ in the key.
+
+    The images are parsed only if the message's own key lacks these columns, which is rare.
+    """
     named = [F.col("key_json").contains(f"{dumps(key, ensure_ascii=False)}:") for key in keys]
     has_key = F.coalesce(reduce(lambda one, other: one & other, named), F.lit(False))
     has_images = F.col("before_json").isNotNull() & F.col("after_json").isNotNull()

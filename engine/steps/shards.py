@@ -1,6 +1,6 @@
-"""Changes of several sources in one table: which source a row is from is part of its key.
+"""Changes of several sources in one table: the source of a row is part of its key.
 
-Rows of two shards can have one key, and of the positions in two logs neither comes before the other.
+Rows of two shards can have the same key, and the positions of two logs have no common order.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ _SOURCE = T.StructField(names.SOURCE, T.StringType())
 
 
 def with_source(columns: T.StructType) -> T.StructType:
-    """The columns of a key or a row, the source before them."""
+    """The columns of a key or a row, after the source as the first column."""
     return T.StructType([_SOURCE, *columns.fields])
 
 
 def sharded(changes: DataFrame) -> DataFrame:
-    """Changes whose keys and rows say their source.
+    """Add the source to the keys and rows of changes.
 
     Needs: the columns of `change_fields`.
-    Gives: the same columns; keys and images begin with `_source`; a truncate's row has it, too: it ends rows of its own
-        source only.
+    Gives: the same columns; keys and images begin with `_source`. The row of a truncate has it too, because a truncate
+        removes only rows of its own source.
     Rows: 1:1.
     """
     is_truncate = F.col("op") == names.OP_TRUNCATE
-    told = {name: _told(changes, name) for name in ("key", "before", "old_key", "new_key")}
-    told["row"] = F.when(is_truncate, _struct(changes, "row")).otherwise(_told(changes, "row"))
-    told["present"] = F.when(F.col("present").isNotNull(), F.concat(F.array(F.lit(names.SOURCE)), F.col("present")))
-    return changes.select(*[told.get(name, F.col(name)).alias(name) for name in changes.columns])
+    added = {name: _with_source(changes, name) for name in ("key", "before", "old_key", "new_key")}
+    added["row"] = F.when(is_truncate, _struct(changes, "row")).otherwise(_with_source(changes, "row"))
+    added["present"] = F.when(F.col("present").isNotNull(), F.concat(F.array(F.lit(names.SOURCE)), F.col("present")))
+    return changes.select(*[added.get(name, F.col(name)).alias(name) for name in changes.columns])
 
 
-def _told(changes: DataFrame, name: str) -> Column:
+def _with_source(changes: DataFrame, name: str) -> Column:
     return F.when(F.col(name).isNotNull(), _struct(changes, name))
 
 

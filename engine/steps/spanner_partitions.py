@@ -1,6 +1,6 @@
-"""What Spanner's partition records say of other partitions: which begin, with which parents, which end.
+"""Read Spanner's partition records: which partitions start, with which parents, and which end.
 
-Records spell their fields in two ways; nobody else needs to know.
+Records spell their fields in two ways. Only this module knows both.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _PAYLOAD: Final = f"struct<{', '.join(f'{name}: array<{_CHILD}>' for name in CHI
 
 
 def children(payload: Column) -> Column:
-    """The children that a record names: an array of (token, parents); null where it names none.
+    """The children that a record names: an array of (token, parents); null if it names none.
 
-    The first query of a stream names its partitions with one parent that is null: they have none.
+    The first query of a stream names its partitions with one parent that is null. They have no parents.
     """
-    told = F.from_json(payload, _PAYLOAD)
-    named = F.coalesce(*[told[name] for name in CHILDREN])
+    parsed = F.from_json(payload, _PAYLOAD)
+    named = F.coalesce(*[parsed[name] for name in CHILDREN])
 
     def child(one: Column) -> Column:
         parents = F.coalesce(*[one[name] for name in PARENTS])
@@ -36,14 +36,14 @@ def children(payload: Column) -> Column:
 
 
 def started_partitions(payload: str) -> list[str]:
-    """The partitions that a record names as new: children, or those that start."""
+    """The new partitions that a record names: children, or partitions that start."""
     record = json.loads(payload)
     named = [child["token"] for child in _spelled(record, CHILDREN) or []]
     return [*named, *(_spelled(record, STARTED) or [])]
 
 
 def ended(payload: str) -> str | None:
-    """The partition that a record says has ended, where it says which."""
+    """The partition whose end a record reports; None if it names none."""
     token = _spelled(json.loads(payload), ENDED)
     return None if token is None else str(token)
 

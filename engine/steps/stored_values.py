@@ -1,4 +1,4 @@
-"""Decoded values as they are stored: masked, and with the hash that identifies a change's content."""
+"""Decoded values as they are stored: masked, with the hash that identifies the content of a change."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from siltstone.engine.schema.evolve import MAX_DIGITS
 def with_stored_values(decoded: DataFrame, shape: TableShape) -> DataFrame:
     """Decoded changes with masked values and their content hash.
 
-    Needs: what `decode_rows` gives of a table: the columns of `change_fields` but content_hash, values not masked;
-        reason, schema_hash, is_half (a half of a key change that the message did not split).
+    Needs: the rows of `decode_rows` of a table: the columns of `change_fields` without content_hash, values not masked;
+        reason, schema_hash, is_half (one half of a key change that the message did not split).
     Gives: the columns of `change_fields`, then reason.
     Rows: 1:1.
     """
@@ -43,7 +43,7 @@ def with_stored_values(decoded: DataFrame, shape: TableShape) -> DataFrame:
 
 
 def masked(value: Column, column: ColumnShape) -> Column:
-    """The stored value. sha256: salted, in hexadecimal. redact: text becomes asterisks, everything else null."""
+    """The stored value. sha256: salted, in hexadecimal. redact: text becomes asterisks, all other values become null."""
     if column.mask == "sha256":
         return F.sha2(F.concat(F.lit(column.salt), _as_text(value, column.value_type)), 256)
     if column.mask == "redact":
@@ -59,16 +59,16 @@ def _as_text(value: Column, kind: T.DataType) -> Column:
 
 
 def _masked_struct(values: Column, columns: Sequence[ColumnShape]) -> Column:
-    """The struct with its masks; null where it is null. `columns`: all that it has, in their order."""
+    """The struct with masked values; a null struct stays null. `columns`: all of its columns, in order."""
     if all(column.mask is None for column in columns):
         return values
     return F.when(values.isNotNull(), F.struct(*[masked(values[c.name], c).alias(c.name) for c in columns]))
 
 
 def content_hash(shape: TableShape) -> Column:
-    """A hash of the op and of the row's values with their names; a column without a value adds nothing.
+    """A hash of the op and of the row's values with their names. A null does not change the hash.
 
-    So it stays the same when the table gets a column, or a wider one: a redelivery may come after that.
+    So the hash stays the same if the table gets a new or a wider column before a change is redelivered.
     """
     parts = []
     for column in sorted(shape.columns, key=lambda column: column.hash_name):
@@ -78,7 +78,7 @@ def content_hash(shape: TableShape) -> Column:
 
 
 def _carries_floats(column: ColumnShape) -> Column | None:
-    """Whether the event carries a float where a double is stored; None where no event does."""
+    """Whether the event carries a float for a column that stores a double; None if no event does."""
     singles = {number: encoding.is_single for number, encoding in column.encodings}
     if not any(singles.values()):
         return None
@@ -89,8 +89,10 @@ def _carries_floats(column: ColumnShape) -> Column | None:
 
 
 def _widest(value: Column, kind: T.DataType, as_float: Column | None = None) -> Column:
-    """The value as the widest type that the column can get without being written again; of a float its digits: 0.1, and
-    not the double that is nearest to it."""
+    """The value as the widest type that the column can become without rewriting data.
+
+    A float keeps its digits: it is hashed as 0.1, and not as the double nearest to the float.
+    """
     if isinstance(kind, T.DecimalType):
         return value.cast(T.DecimalType(MAX_DIGITS, kind.scale))
     if isinstance(kind, T.ArrayType) and not isinstance(kind.elementType, T.StringType):

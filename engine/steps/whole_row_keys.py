@@ -1,4 +1,4 @@
-"""Changes of a table without a key: the whole row is the key, and an update takes one row away and brings another."""
+"""Changes of a table without a key: the whole row is the key, and an update removes one row and adds another."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ from siltstone.engine.formats import format_of
 from siltstone.engine.spec.model import TableSpec
 
 RESTART_SECONDS: Final = 1
-"""No connector is back sooner. None that runs waits as long between two changes of one statement, but for a sink that
-stands still."""
+"""A connector takes at least this long to restart. A running connector does not pause this long within one statement,
+unless its sink is blocked."""
 
 
 def refuse_new_columns(spec: TableSpec, shape: TableShape, known: T.StructType | None) -> None:
-    """See that the image, which is the key, has the columns it had.
+    """Check that the events bring no new column. All columns are the key, and the key cannot change.
 
-    Raises: SchemaEvolutionError: the events bring another column.
+    Raises: SchemaEvolutionError: the events bring a new column.
     """
     added = [column.name for column in shape.columns if known is not None and column.name not in known.names]
     if added:
         raise SchemaEvolutionError(
-            f"Cannot append to {spec.target.changes}: the table has no key, its rows are known by all their columns,"
-            f" and the events bring new ones ({', '.join(added)}). Nothing was taken.",
-            "set evolution: ignore (the new columns are rescued), or take the events again into another table",
+            f"Cannot append to {spec.target.changes}: the table has no key, so all columns identify a row, and the"
+            f" events bring new ones ({', '.join(added)}). Nothing was taken.",
+            "set evolution: ignore (the new columns are rescued), or load the events into another table",
         )
 
 
 def keyless_changes(decoded: DataFrame, shape: TableShape, spec: TableSpec) -> DataFrame:
     """Changes whose key is the whole row.
 
-    Needs: what `decode_rows` gives for a shape without keys.
-    Gives: the same columns. The content hash of the second of equal rows at one position is another than the first's.
-    Rows: 1:1; 1:2 for an update that changes something. Changes without a whole image get a reason.
+    Needs: the rows of `decode_rows` for a shape without keys.
+    Gives: the same columns. Equal rows at one position get different content hashes.
+    Rows: 1:1; 1:2 for an update that changes something. Changes without complete images get a reason.
 
         op      before, row      op      key  old_key, new_key
         insert  -, A             insert  A
         update  A, B             delete  A    new_key B
                                  insert  B    old_key A
         update  B, B             update  B
-        update  -, B             (reason: the row before is not told)
+        update  -, B             (rejected: no before image)
     """
     image = shape.key_type
     whole = decoded.select(*[_completed(name, shape) for name in decoded.columns])
-    judged = whole.withColumn("reason", F.coalesce("reason", _incomplete()))
-    halves = judged.withColumn("_half", F.explode(_halves(image)))
+    checked = whole.withColumn("reason", F.coalesce("reason", _incomplete()))
+    halves = checked.withColumn("_half", F.explode(_halves(image)))
     keyed = {
         "op": F.col("_half.op"),
         "row": F.col("_half.row").cast(shape.row_type),
@@ -58,12 +58,12 @@ def keyless_changes(decoded: DataFrame, shape: TableShape, spec: TableSpec) -> D
         "old_key": F.col("_half.old_key").cast(image),
         "new_key": F.col("_half.new_key").cast(image),
     }
-    told = halves.select(*[keyed.get(name, F.col(name)).alias(name) for name in decoded.columns])
-    return _numbered(told, shape, spec)
+    changes = halves.select(*[keyed.get(name, F.col(name)).alias(name) for name in decoded.columns])
+    return _numbered(changes, shape, spec)
 
 
 def _completed(name: str, shape: TableShape) -> Column:
-    """What an update does not carry, from the row before it."""
+    """The column of a change; an update takes the values that it lacks from its before image."""
     lacks = (F.col("op") == names.OP_UPDATE) & F.col("present").isNotNull() & F.col("before").isNotNull()
     if name == "present":
         return F.when(~F.coalesce(lacks, F.lit(False)), F.col("present")).alias(name)
@@ -79,22 +79,20 @@ def _completed(name: str, shape: TableShape) -> Column:
 
 
 def _incomplete() -> Column:
-    """Why a change does not say which row it is about."""
+    """Why a change does not identify its row; null if it does."""
     op = F.col("op")
     return F.when(
-        (op == names.OP_UPDATE) & F.col("before").isNull(), "the table has no key, and the row before is not told"
-    ).when(
-        (op != names.OP_TRUNCATE) & F.col("present").isNotNull(), "the table has no key, and the row is not told whole"
-    )
+        (op == names.OP_UPDATE) & F.col("before").isNull(), "the table has no key, and the update has no before image"
+    ).when((op != names.OP_TRUNCATE) & F.col("present").isNotNull(), "the table has no key, and the row lacks columns")
 
 
 def _halves(image: T.StructType) -> Column:
-    """One change as it is, or what an update takes away and what it brings."""
+    """The change itself, or for an update that changes the row its two halves: the delete and the insert."""
     none = F.lit(None).cast(image)
     row, before = F.col("row").cast(image), F.col("before").cast(image)
 
-    def half(op: Column, told: Column, old: Column, new: Column) -> Column:
-        return F.struct(op.alias("op"), told.alias("row"), old.alias("old_key"), new.alias("new_key"))
+    def half(op: Column, image: Column, old: Column, new: Column) -> Column:
+        return F.struct(op.alias("op"), image.alias("row"), old.alias("old_key"), new.alias("new_key"))
 
     both = F.array(half(F.lit(names.OP_DELETE), before, none, row), half(F.lit(names.OP_INSERT), row, before, none))
     moves = (F.col("op") == names.OP_UPDATE) & F.col("reason").isNull() & ~row.eqNullSafe(before)
@@ -102,27 +100,26 @@ def _halves(image: T.StructType) -> Column:
 
 
 def _numbered(changes: DataFrame, shape: TableShape, spec: TableSpec) -> DataFrame:
-    """Let the content hash tell equal rows at one position apart, and not tell apart what is delivered again.
+    """Give equal rows at one position different content hashes, and redelivered rows the same hash as the original.
 
-    Equal rows of one statement, or of one snapshot, follow each other in their channel; delivered again, they follow
-    each other somewhere else, or after a pause (`_passes`). Those of which the transaction's order is told are told
-    apart by it.
+    Equal rows of one statement, or of one snapshot, are consecutive in their channel. Redelivered, they are consecutive
+    in another place, or after a pause (`_passes`). The order in the transaction distinguishes rows that have one.
 
-        line  position  image     is the row number
+        line  position  image     number of the row
         10    5         A         1
         11    5         A         2
-        90    5         A         1   delivered again
-        91    5         A         2
-        92    5         A         1   delivered again after a pause
+        90    5         A         1   redelivered
+        91    5         A         2   redelivered
+        92    5         A         1   redelivered after a pause
 
-    Streamed events of the formats that are in no order are told apart by their ids, where they have them.
+    In formats without an order, event ids distinguish streamed events that have one.
     """
     from_kafka = F.col("kafka_partition").isNotNull() & F.col("kafka_offset").isNotNull()
     lane = F.struct("channel", F.when(from_kafka, F.col("kafka_partition").cast("string")).otherwise(F.col("file")))
     at = F.when(from_kafka, F.col("kafka_offset")).otherwise(F.col("line"))
     in_turn = Window.partitionBy("_lane").orderBy("_at", "position", "op")
-    beside = F.struct("position", F.when(F.col("position").isNull(), F.col("commit_ts")).alias("read_at"))
-    steps = F.when(beside.eqNullSafe(F.lag(beside).over(in_turn)), 0).otherwise(1)
+    moment = F.struct("position", F.when(F.col("position").isNull(), F.col("commit_ts")).alias("read_at"))
+    steps = F.when(moment.eqNullSafe(F.lag(moment).over(in_turn)), 0).otherwise(1)
     placed = changes.select("*", lane.alias("_lane"), at.alias("_at"))
     has_id = F.lit(False)
     if format_of(spec.source.format).is_unordered:
@@ -141,13 +138,13 @@ def _numbered(changes: DataFrame, shape: TableShape, spec: TableSpec) -> DataFra
 
 
 def _passes(runs: DataFrame) -> DataFrame:
-    """Count the times that what stands at one position was delivered, one right after the other.
+    """Number the consecutive deliveries of the changes at one position.
 
     Needs: _lane, _run, _at. Gives: the same columns, then _pass.
     Rows: 1:1.
 
-    A connector that begins again takes its time for that, and within one position it takes none. A long READ can pause
-    anywhere: of those the first one must come again, too.
+    A pause separates two deliveries: a connector takes time to restart, and does not pause within one position. A long
+    snapshot can pause anywhere, so for READs a new delivery must also start with the first READ of the run.
     """
     in_run = Window.partitionBy("_lane", "_run").orderBy("_at", "op")
     paused = F.col("ingest_ts") >= F.lag("ingest_ts").over(in_run) + F.make_dt_interval(secs=F.lit(RESTART_SECONDS))

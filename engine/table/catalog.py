@@ -1,4 +1,4 @@
-"""Tables by name: create, widen, load. Everything here goes through Iceberg's own API."""
+"""Tables by name: create, load, add and widen columns, set properties."""
 
 from collections.abc import Mapping
 from threading import Lock
@@ -12,14 +12,14 @@ from siltstone.engine.names import quoted
 from siltstone.engine.table.history_layout import PLAIN, Layout, stored_names
 
 MAIN = "main"
-ONE_CREATES = Lock()  # IF NOT EXISTS is a look and a creation: two tables of one run share namespace and ledger
+ONE_CREATES = Lock()  # IF NOT EXISTS is not atomic, and the tables of one run share namespace and ledgers
 
 WRITE_MODES = ("write.delete.mode", "write.update.mode", "write.merge.mode")
 COPY_ON_WRITE = "copy-on-write"
-"""A change rewrites the data files that it touches: a small table stays a few files, without deletion vectors."""
+"""A commit rewrites the data files that it changes. A small table stays a few files without deletion vectors."""
 MERGE_ON_READ = "merge-on-read"
-"""A change writes deletion vectors: of a large table a batch costs what it changes."""
-# No shuffle before writing: a batch costs what it changes.
+"""A commit writes deletion vectors. In a large table, the cost of a batch depends on its changes only."""
+# Without a shuffle before writing, the cost of a batch depends on its changes only.
 TABLE_SETTINGS = {
     "write.distribution-mode": "none",
     "write.delete.distribution-mode": "none",
@@ -27,7 +27,7 @@ TABLE_SETTINGS = {
     "write.merge.distribution-mode": "none",
     "write.spark.fanout.enabled": "true",
     "write.parquet.compression-codec": "zstd",
-    # A dictionary of two megabytes (Iceberg's own) is filled by every column whose values differ, and thrown away.
+    # Every column with distinct values fills a dictionary of two megabytes (Iceberg's default), which is then discarded.
     "write.parquet.dict-size-bytes": "65536",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
@@ -35,7 +35,7 @@ TABLE_SETTINGS = {
 
 
 def identifier(catalog: str, name: str, branch: str | None = None) -> str:
-    """A dotted table name inside a catalog as SQL takes it; with a branch, that branch of the table."""
+    """The SQL identifier of a dotted table name inside a catalog; with a branch, of that branch of the table."""
     parts = [catalog, *name.split(".")]
     if branch is not None and branch != MAIN:
         parts.append(f"branch_{branch}")
@@ -43,17 +43,17 @@ def identifier(catalog: str, name: str, branch: str | None = None) -> str:
 
 
 def exists(spark: SparkSession, catalog: str, name: str) -> bool:
-    """Whether the table is there."""
+    """Whether the table exists."""
     return bool(spark.catalog.tableExists(identifier(catalog, name)))
 
 
 def load(spark: SparkSession, catalog: str, name: str) -> Any:
-    """Iceberg's own Table object (Java), read afresh."""
+    """Iceberg's own Table object (Java), with the newest metadata."""
     return iceberg_table(spark, identifier(catalog, name))
 
 
 def uuid_of(spark: SparkSession, catalog: str, name: str) -> str:
-    """What tells a table from all others: it stays when the table is renamed or replaced, not when it is dropped."""
+    """The UUID of a table. A rename or a replacement keeps it; a table that is dropped and recreated gets a new one."""
     return str(load(spark, catalog, name).uuid())
 
 
@@ -70,7 +70,7 @@ def create(
     partitioning: str = "",
     properties: Mapping[str, str] | None = None,
 ) -> None:
-    """Create a table, and its namespace, unless it is there.
+    """Create a table, and its namespace, unless it exists.
 
     `partitioning` is SQL (``months(_valid_to)``); the table starts without a snapshot.
     """
@@ -83,7 +83,7 @@ def create(
 
 
 def clauses(partitioning: str = "", properties: Mapping[str, str] | None = None) -> str:
-    """What a statement that makes a table says after its columns."""
+    """The clauses after the columns in a statement that creates a table."""
     partitioned = f" PARTITIONED BY ({partitioning})" if partitioning else ""
     settings = {**TABLE_SETTINGS, **dict.fromkeys(WRITE_MODES, COPY_ON_WRITE), **(properties or {})}
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in sorted(settings.items()))
@@ -91,13 +91,13 @@ def clauses(partitioning: str = "", properties: Mapping[str, str] | None = None)
 
 
 def create_namespace(spark: SparkSession, catalog: str, name: str) -> None:
-    """Create the namespace of a table unless it is there."""
+    """Create the namespace of a table unless it exists."""
     namespace = ".".join(quoted(part) for part in [catalog, *name.split(".")[:-1]])
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
 
 
 def ddl(data_type: T.DataType) -> str:
-    """A type as SQL takes it, with every field name quoted."""
+    """A type in SQL, with every field name quoted."""
     if isinstance(data_type, T.StructType):
         return "STRUCT<" + ", ".join(f"{quoted(f.name)}: {ddl(f.dataType)}" for f in data_type) + ">"
     if isinstance(data_type, T.ArrayType):
@@ -108,18 +108,18 @@ def ddl(data_type: T.DataType) -> str:
 
 
 def read(spark: SparkSession, catalog: str, name: str, branch: str = MAIN, layout: Layout = PLAIN) -> DataFrame:
-    """The table as it stands on a branch, with the table's present columns.
+    """The newest rows of a branch, with the table's present columns.
 
-    `layout`: how the rows of a history lie in the table.
+    `layout`: how the table stores the rows of a history.
 
-    Not read by snapshot id: that would give the columns of the snapshot's time. A run writes to branches of its own, so
-    main does not move under a lazy reader until the run publishes, and then the run reads no more.
+    It does not read by snapshot id, which would give the columns at the snapshot's time. A run writes to branches of
+    its own, so main does not change for a lazy reader until the run publishes. After that, the run reads no more.
     """
     return layout.loaded(spark.table(identifier(catalog, name, branch)))
 
 
 def snapshot_id(table: Any, branch: str = MAIN) -> int | None:
-    """The newest snapshot of a branch, None when it has none."""
+    """The newest snapshot of a branch; None if it has none."""
     snapshot = table.snapshot(branch) if branch != MAIN else table.currentSnapshot()
     return None if snapshot is None else int(snapshot.snapshotId())
 
@@ -136,7 +136,7 @@ def add_columns(
 
 
 def widen_column(spark: SparkSession, catalog: str, name: str, path: tuple[str, ...], to: T.DataType) -> None:
-    """Change a column's type to a wider one, an array's by its elements. Iceberg refuses what would lose values."""
+    """Change a column's type to a wider one, an array's by its elements. Iceberg rejects types that would lose values."""
     while isinstance(to, T.ArrayType):
         path, to = (*path, "element"), to.elementType
     column = ".".join(quoted(part) for part in path)
@@ -144,9 +144,9 @@ def widen_column(spark: SparkSession, catalog: str, name: str, path: tuple[str, 
 
 
 def rename_columns(spark: SparkSession, catalog: str, name: str, wanted: Mapping[str, str]) -> None:
-    """Let columns of history be called as `wanted` says; the table's own property tells how they are called now.
+    """Rename columns of history to the names in `wanted`. A table property has their present names.
 
-    In one commit, for the property has to be true at any time; so names can be swapped, too.
+    All renames and the property are in one commit, so that the property is always right and names can be swapped.
     """
     java = load(spark, catalog, name)
     kept = stored_names(plain(spark, java.properties()))
@@ -171,7 +171,7 @@ def set_properties(spark: SparkSession, catalog: str, name: str, properties: Map
 
 
 def choose_write_mode(spark: SparkSession, catalog: str, name: str, mode: str) -> None:
-    """Let statements that change rows write as `mode` says; nothing is committed where they do already."""
+    """Set the write mode of statements that change rows. There is no commit if the table has it already."""
     java = load(spark, catalog, name)
     present = plain(spark, java.properties())
     if any(present.get(setting) != mode for setting in WRITE_MODES):
@@ -179,7 +179,7 @@ def choose_write_mode(spark: SparkSession, catalog: str, name: str, mode: str) -
 
 
 def put_properties(java: Any, properties: Mapping[str, str | None]) -> None:
-    """Set the properties of a table of Iceberg's, or of what is to become one in a transaction; None removes one."""
+    """Set properties of an Iceberg table, or of a table in a transaction; None removes one."""
     update = java.updateProperties()
     for key, value in properties.items():
         if value is None:

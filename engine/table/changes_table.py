@@ -1,4 +1,4 @@
-"""`<table>_changes`: what happened, append only."""
+"""The table `<table>_changes`: all changes as they arrived, append only."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -31,14 +31,15 @@ NO_RENAMES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def known_row(spark: SparkSession, catalog: str, name: str, by_old: NewNames = NO_RENAMES) -> T.StructType | None:
-    """The columns the table knows, None when it does not exist, or nothing was ever taken into it. `by_old`: as
-    `known_columns` takes it."""
+    """The columns of the table's rows; None if it does not exist or has no data yet. `by_old`: see `known_columns`."""
     return known_columns(spark, catalog, name, by_old)[1] if has_begun(spark, catalog, name) else None
 
 
 def has_begun(spark: SparkSession, catalog: str, name: str) -> bool:
-    """Whether anything was taken into the table: a first batch that was refused leaves it without a snapshot, and a
-    removal that died leaves it empty."""
+    """Whether the table has ever had data.
+
+    A rejected first batch leaves the table without a snapshot, and an interrupted removal leaves it empty.
+    """
     if not exists(spark, catalog, name):
         return False
     newest = load(spark, catalog, name).currentSnapshot()
@@ -46,14 +47,14 @@ def has_begun(spark: SparkSession, catalog: str, name: str) -> bool:
 
 
 def known_keys(spark: SparkSession, catalog: str, name: str, by_old: NewNames = NO_RENAMES) -> tuple[str, ...]:
-    """The key columns of an existing table. `by_old`: as `known_columns` takes it."""
+    """The key columns of an existing table. `by_old`: see `known_columns`."""
     return known_columns(spark, catalog, name, by_old)[0]
 
 
 def known_columns(
     spark: SparkSession, catalog: str, name: str, by_old: NewNames = NO_RENAMES
 ) -> tuple[tuple[str, ...], T.StructType]:
-    """The key columns of an existing table, and all its columns. `by_old`: the names that some are to get."""
+    """The key columns of an existing table, and all its columns. `by_old`: the new names of renamed columns."""
     schema = spark.table(identifier(catalog, name)).schema
     key, row = schema["key"].dataType, schema["row"].dataType
     assert isinstance(key, T.StructType)
@@ -71,11 +72,12 @@ def ensure_changes(
     version: int,
     firsts: Mapping[str, str] = NO_RENAMES,
 ) -> None:
-    """Create the table, or add and widen columns so that `row` fits. One that nothing was taken into is made anew: the
-    spec, or the events, can have been mended since.
+    """Create the table, or add and widen columns so that `row` fits.
 
-    An added column is dated: changes of batches before `batch` did not carry it. `firsts`: the first names of columns
-    that were renamed, by their present names.
+    A table without data is dropped and recreated, because the spec or the events can have been fixed since.
+
+    A table property records the batch of an added column: changes of earlier batches did not carry it. `firsts`: the
+    first names of renamed columns, by their present names.
     """
     remembered = {names.PROPERTY_FIRST_NAMES: json.dumps(dict(firsts), sort_keys=True)} if firsts else {}
     known = known_row(spark, catalog, name)
@@ -88,7 +90,7 @@ def ensure_changes(
     refuse_rewrites(name, known, wider)
     dates = {names.SINCE_PREFIX + field.name: str(batch) for field in added}
     set_properties(spark, catalog, name, dates | remembered if added else {})
-    # Struct by struct: a run that died between two of them left the others behind.
+    # Struct by struct: a run that died in between has changed some of them only.
     schema = spark.table(identifier(catalog, name)).schema
     for struct in ("row", "before", "key", "old_key", "new_key"):
         has = schema[struct].dataType
@@ -101,9 +103,9 @@ def ensure_changes(
 
 
 def refuse_rewrites(name: str, known: T.StructType, wanted: Sequence[T.StructField]) -> None:
-    """See that every column can become what is wanted of it.
+    """Check that every column can be promoted to the type that the spec or the events require.
 
-    Raises: SchemaEvolutionError: one cannot, whether the spec wants it or the events bring it; nothing was changed.
+    Raises: SchemaEvolutionError: one cannot; nothing was changed.
     """
     for field in wanted:
         kept, to = known[field.name].dataType, field.dataType
@@ -124,7 +126,7 @@ def _way_out(column: str, kept: T.DataType, to: T.DataType) -> str:
 
 
 def column_changes(known: T.StructType, wanted: T.StructType) -> tuple[list[T.StructField], list[T.StructField]]:
-    """The columns to add, and those whose type is to become wider."""
+    """The columns to add, and the columns to widen."""
     types = {field.name: field.dataType for field in known}
     added = [field for field in wanted if field.name not in types]
     wider = [field for field in wanted if field.name in types and types[field.name] != field.dataType]
@@ -132,8 +134,9 @@ def column_changes(known: T.StructType, wanted: T.StructType) -> tuple[list[T.St
 
 
 def read_changes(spark: SparkSession, catalog: str, name: str, by_old: NewNames = NO_RENAMES) -> DataFrame:
-    """All changes on main, pinned; `present` tells the truth for columns that were added later, by their present names.
-    `by_old`: these, by the names that columns had before.
+    """All changes on main, with the present names of columns. `present` leaves out columns that were added later.
+
+    `by_old`: the present names of renamed columns, by their old names.
 
     Gives: the change schema.
     Rows: 1:1 with the table.
@@ -143,7 +146,7 @@ def read_changes(spark: SparkSession, catalog: str, name: str, by_old: NewNames 
 
 
 def report_added(changes: DataFrame, since: Mapping[str, int]) -> DataFrame:
-    """Let `present` of older changes leave out the columns that were added later. `since`: each one's first batch.
+    """Remove columns that were added later from `present` of older changes. `since`: the first batch of each column.
 
     Rows: 1:1.
     """
@@ -163,25 +166,25 @@ def report_added(changes: DataFrame, since: Mapping[str, int]) -> DataFrame:
 def column_dates(spark: SparkSession, catalog: str, name: str, by_old: NewNames = NO_RENAMES) -> dict[str, int]:
     """The batch in which each column that was added later appeared.
 
-    A property can tell of a column that is not there: a run that died before it added it, or one that is masked away
-    now. Properties outlive the replacing of a table.
+    A property can name a column that does not exist: a run died before it added the column, or the column is dropped by
+    a mask now. Replacing a table keeps its properties.
     """
-    told = {
+    recorded = {
         renamed(key.removeprefix(names.SINCE_PREFIX), by_old): int(value)
         for key, value in properties_of(spark, catalog, name).items()
         if key.startswith(names.SINCE_PREFIX)
     }
-    row = known_row(spark, catalog, name, by_old) if told else None
-    return {column: batch for column, batch in told.items() if row is not None and column in row.names}
+    row = known_row(spark, catalog, name, by_old) if recorded else None
+    return {column: batch for column, batch in recorded.items() if row is not None and column in row.names}
 
 
 def since_always(dates: Mapping[str, int]) -> dict[str, str]:
-    """The table properties by which columns that were added later have been there from the first batch on."""
+    """The table properties by which columns that were added later count as present since the first batch."""
     return {names.SINCE_PREFIX + column: "1" for column in dates}
 
 
 def with_unknown(history: DataFrame, since: Mapping[str, int]) -> DataFrame:
-    """History rows whose `_unknown` names the columns that were added after the row was written.
+    """Add the columns that were added after a history row was written to its `_unknown`.
 
     Rows: 1:1.
     """

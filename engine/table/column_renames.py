@@ -1,4 +1,4 @@
-"""Columns that got another name: renamed in the tables by Iceberg's own rename, and read under the new name before."""
+"""Renamed columns: Iceberg renames them in the tables. Until then, rows are read under the new names."""
 
 import json
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ from siltstone.engine.table.commit import Branch, drop_stale_branches, one_bound
 STRUCTS: Final = ("row", "before", "key", "old_key", "new_key")
 """The columns of `changes` whose fields are columns of the source."""
 LISTS: Final = ("present", names.UNKNOWN)
-"""The columns that hold names of columns."""
+"""The columns whose values are names of columns."""
 
 
 def with_new_names(rows: DataFrame, by_old: NewNames) -> DataFrame:
-    """Rows of `changes` or `history` whose columns have their present names, wherever they are named.
+    """Rows of `changes` or `history` with the present names of columns, also in the columns that list names.
 
     Rows: 1:1.
     """
@@ -49,8 +49,10 @@ def _under_new_names(column: T.StructField, by_old: NewNames) -> Column:
 
 
 def old_columns(spark: SparkSession, catalog: str, name: str, by_old: NewNames) -> dict[str, str]:
-    """The columns of a table that are to be renamed, and how; of `changes`, those of its rows. None of a table that is
-    not there; nor a column whose new name another one has, until the table is replaced."""
+    """The columns of a table to rename: new names by old ones. For `changes`, the columns of its rows.
+
+    Empty if the table does not exist. A column whose new name another column has waits until the table is replaced.
+    """
     if not by_old or not exists(spark, catalog, name):
         return {}
     schema = spark.table(identifier(catalog, name)).schema
@@ -63,8 +65,10 @@ def old_columns(spark: SparkSession, catalog: str, name: str, by_old: NewNames) 
 def rename_in_changes(
     spark: SparkSession, catalog: str, name: str, wanted: Mapping[str, str], firsts: Mapping[str, str]
 ) -> None:
-    """Rename columns of `changes` in one commit. `wanted`: new names by old ones; `firsts`: the first names of columns,
-    by new ones, which the table remembers."""
+    """Rename columns of `changes` in one commit.
+
+    `wanted`: new names by old ones. `firsts`: the first names of columns by new ones, which the table remembers.
+    """
     schema = spark.table(identifier(catalog, name)).schema
     both = load(spark, catalog, name).newTransaction()
     columns = both.updateSchema()
@@ -86,8 +90,10 @@ def rename_in_changes(
 
 
 def rename_in_table(spark: SparkSession, catalog: str, name: str, wanted: Mapping[str, str]) -> None:
-    """Rename columns of `history` or `latest`, in one commit; first in what versions say is unknown, so that no row
-    names a column that is not there."""
+    """Rename columns of `history` or `latest` in one commit.
+
+    An earlier commit renames them in the lists of unknown columns, so that no row names a column that does not exist.
+    """
     if names.UNKNOWN in spark.table(identifier(catalog, name)).columns:
         rename_unknown(spark, catalog, name, wanted)
     java = load(spark, catalog, name)
@@ -99,7 +105,7 @@ def rename_in_table(spark: SparkSession, catalog: str, name: str, wanted: Mappin
 
 
 def rename_unknown(spark: SparkSession, catalog: str, name: str, wanted: Mapping[str, str]) -> None:
-    """Let versions name columns of which nothing was known as they are called now. Rarely a version does."""
+    """Rename columns in the lists of unknown columns. Few versions have such a list."""
     olds = ", ".join(_literal(old) for old in wanted)
     is_named = f"arrays_overlap({names.UNKNOWN}, array({olds}))"
     if spark.sql(f"SELECT 1 FROM {identifier(catalog, name)} WHERE {is_named} LIMIT 1").isEmpty():
@@ -113,7 +119,7 @@ def rename_unknown(spark: SparkSession, catalog: str, name: str, wanted: Mapping
 
 
 def stored_first_names(spark: SparkSession, catalog: str, name: str) -> dict[str, str]:
-    """The first names of columns that `changes` remembers, by their present names."""
+    """The first names of renamed columns, by their present names, from the properties of `changes`."""
     properties: Any = plain(spark, load(spark, catalog, name).properties())
     return dict(json.loads(properties.get(names.PROPERTY_FIRST_NAMES, "{}")))
 

@@ -1,7 +1,7 @@
-"""Commits that readers see whole or not at all, each with its marker in the snapshot's summary.
+"""Atomic commits: readers see all of a run's writes to a table or none. The snapshot summary holds the marker.
 
-A run writes to a branch of its own, as often as it needs, and publishes with one fast-forward. The fast-forward is the
-compare-and-set: it fails when somebody else has moved the table on, and then nothing has happened.
+A run writes to its own branch, with as many commits as it needs, and publishes with one fast-forward. The fast-forward
+is the compare-and-set: it fails if another program has committed to the table meanwhile, and then nothing has changed.
 """
 
 import uuid
@@ -21,8 +21,8 @@ from siltstone.engine.table.history_layout import PLAIN, Layout
 from siltstone.engine.table.merge import all_recorded
 
 BRANCH_PREFIX = "siltstone_"
-OWN = "siltstone."  # how the keys of a marker begin in a summary
-# What Iceberg says when another writer was faster; the last one of a branch that another run has dropped.
+OWN = "siltstone."  # the prefix of a marker's keys in a summary
+# Texts in Iceberg's errors after another writer was faster. The last one: another run has dropped the branch.
 CONFLICTS = ("CommitFailedException", "ValidationException", "not an ancestor", f"does not exist: {BRANCH_PREFIX}")
 SUMMARY_OPTION = "snapshot-property."
 SUMMARY_CONF = "spark.sql.iceberg." + SUMMARY_OPTION  # for statements, which take no options
@@ -62,12 +62,12 @@ class Branch:
         layout: Layout = PLAIN,
         sole_writer: bool = False,
     ) -> "Branch":
-        """Open a branch at the table's newest snapshot; every commit on it carries `summary`.
+        """Create a branch at the table's newest snapshot; every commit on it carries `summary`.
 
-        `layout`: how a history's rows lie in the table.
+        `layout`: how the table stores the rows of a history.
 
-        Raises: CommitConflictError: with `sole_writer`, another program has changed the table's rows since siltstone
-            last wrote them: the run saw the table before that.
+        Raises: CommitConflictError: with `sole_writer`, another program has changed the table's rows after the run
+            read the table.
         """
         java = load(spark, catalog, table)
         if sole_writer and foreign_commits(commits_of(spark, java)):
@@ -80,17 +80,19 @@ class Branch:
 
     @property
     def identifier(self) -> str:
-        """The branch as SQL takes it."""
+        """The branch as an SQL identifier."""
         return identifier(self.catalog, self.table, self.name)
 
     def append(self, rows: DataFrame) -> None:
-        """Append rows. No rows are a commit too: it carries the marker."""
+        """Append rows. An append of no rows is a commit too, which carries the marker."""
         with one_boundary(self.table):
             self.writer(rows).append()
 
     def replace(self, rows: DataFrame, where: Column | None = None) -> None:
-        """Put these rows in the place of all there are, or of a partition, which `where` names, in one commit; in two
-        where nothing is ever deleted."""
+        """Replace all rows, or the rows of the partition that `where` selects, in one commit.
+
+        Two commits if the layout keeps replaced rows (`recorded`).
+        """
         if self.layout.recorded and where is None:
             self.execute(all_recorded(self.identifier, self.layout))
             self.append(rows)
@@ -99,7 +101,7 @@ class Branch:
             self.writer(rows).overwrite(F.lit(True) if where is None else where)
 
     def writer(self, rows: DataFrame) -> DataFrameWriterV2:
-        """What writes rows to the branch in a commit that carries the marker."""
+        """A writer of these rows to the branch, whose commit carries the marker."""
         writer = self.layout.stored(rows).writeTo(self.identifier)
         for key, value in self.summary.items():
             writer = writer.option(SUMMARY_OPTION + key, value)
@@ -111,11 +113,11 @@ class Branch:
             self.spark.sql(statement)
 
     def read(self) -> DataFrame:
-        """The branch as it stands now."""
+        """The current rows of the branch."""
         return read(self.spark, self.catalog, self.table, self.name, self.layout)
 
     def newest_count(self, key: str) -> int:
-        """A count that Iceberg keeps in the summary of the branch's newest commit (``added-records``).
+        """A count from the summary of the branch's newest commit, such as ``added-records``.
 
         Raises: CommitConflictError: another run has dropped the branch.
         """
@@ -125,15 +127,15 @@ class Branch:
         return int(plain(self.spark, snapshot.summary()).get(key, "0"))
 
     def publish(self) -> None:
-        """Make the branch the table, and the branch go.
+        """Fast-forward the table to the branch, and remove the branch.
 
-        Raises: CommitConflictError: the table has moved on since the branch began, or another run has dropped the
-            branch; it is dropped.
+        Raises: CommitConflictError: another commit was made to the table since the branch began, or another run has
+            dropped the branch. The branch is dropped.
         """
         java = load(self.spark, self.catalog, self.table)
         try:
-            # A write that was under way when another run dropped the branch makes it again, at the table's newest
-            # snapshot: the fast-forward alone would then let it pass behind the batch of that run.
+            # If another run drops the branch during a write, the write recreates it at the table's newest snapshot.
+            # The fast-forward alone would then succeed, on top of the other run's batch.
             if snapshot_id(java) != self.base:
                 raise overtaken(self.table)
             written = java.snapshot(self.name)
@@ -147,20 +149,20 @@ class Branch:
             raise
 
     def drop(self) -> None:
-        """Let the branch go; its files are removed by maintenance."""
+        """Remove the branch. Maintenance removes its files."""
         java = load(self.spark, self.catalog, self.table)
         if self.name in java.refs():
             remove_branch(java, self.table, self.name)
 
 
 def kept(manage: Any, java: Any, snapshot: int) -> Any:
-    """A change of a table's references that also tags a snapshot: so no expiry takes the marker with it."""
+    """Add the marker tag on a snapshot to a change of the table's references, so that it never expires."""
     tag = manage.replaceTag if names.MARKER_TAG in java.refs() else manage.createTag
     return tag(names.MARKER_TAG, snapshot)
 
 
 def tag_marker(spark: SparkSession, catalog: str, table: str) -> None:
-    """Put the tag on the newest commit that carries a marker, where a run that died has left it on an older one."""
+    """Move the marker tag to the newest commit with a marker, if a run that died has left it on an older one."""
     java = load(spark, catalog, table)
     marked = next((one for one in lineage(java) if names.SUMMARY_BATCH in one.summary()), None)
     tagged = java.snapshot(names.MARKER_TAG)
@@ -171,13 +173,13 @@ def tag_marker(spark: SparkSession, catalog: str, table: str) -> None:
 
 
 def remove_branch(java: Any, table: str, name: str) -> None:
-    """Remove a branch. Another run that removes it at the same moment does what is wanted."""
+    """Remove a branch. It is no error if another run removes it at the same time."""
     with suppress(CommitConflictError), one_boundary(table):
         java.manageSnapshots().removeBranch(name).commit()
 
 
 def drop_stale_branches(spark: SparkSession, catalog: str, table: str) -> None:
-    """Remove what runs that died have left: nobody else writes while this run holds the lock."""
+    """Remove the branches of runs that died. No other run writes while this run holds the lock."""
     java = load(spark, catalog, table)
     for name in plain(spark, java.refs().keySet()):
         if name.startswith(BRANCH_PREFIX):
@@ -185,56 +187,58 @@ def drop_stale_branches(spark: SparkSession, catalog: str, table: str) -> None:
 
 
 def newest_summary(spark: SparkSession, catalog: str, table: str, key: str = names.SUMMARY_BATCH) -> Mapping[str, str]:
-    """The summary of the newest snapshot of main that carries `key`; empty when none does.
+    """The summary of the newest snapshot of main that has `key`; empty if none has it.
 
-    A commit by another engine carries no marker: the one before it still holds.
+    A commit by another engine has no marker. The marker before it is still valid.
     """
     return next((summary for summary in summaries(spark, catalog, table) if key in summary), {})
 
 
 def own_marker(spark: SparkSession, catalog: str, table: str) -> dict[str, str]:
-    """What the newest marker of main says, to be carried by a commit that changes no row; empty for a ledger, which has
-    no tag: its snapshots are not searched."""
+    """The newest marker of main, for a commit that changes no row.
+
+    Empty for a ledger: it has no marker tag, and its snapshots are not searched.
+    """
     if names.MARKER_TAG not in load(spark, catalog, table).refs():
         return {}
     return {key: value for key, value in newest_summary(spark, catalog, table).items() if key.startswith(OWN)}
 
 
 def marker_on(spark: SparkSession, catalog: str, table: str, branch: str | None) -> Mapping[str, str]:
-    """The newest marker of a branch that a run writes, or of main (None)."""
+    """The newest marker of the branch of a run, or of main (None)."""
     if branch is None:
         return newest_summary(spark, catalog, table)
     return dict(plain(spark, load(spark, catalog, table).snapshot(branch).summary()))
 
 
 def summary_of_batch(spark: SparkSession, catalog: str, table: str, batch: int, key: str) -> Mapping[str, str]:
-    """The summary of the newest snapshot of main that carries `key` and a batch up to `batch`; empty when none does."""
-    told = (summary for summary in summaries(spark, catalog, table) if key in summary)
-    return next((summary for summary in told if int(summary.get(names.SUMMARY_BATCH, "0")) <= batch), {})
+    """The summary of the newest snapshot of main that has `key` and a batch up to `batch`; empty if none has."""
+    found = (summary for summary in summaries(spark, catalog, table) if key in summary)
+    return next((summary for summary in found if int(summary.get(names.SUMMARY_BATCH, "0")) <= batch), {})
 
 
 def attempt_of(spark: SparkSession, catalog: str, table: str, batch: int) -> str | None:
-    """The attempt that made a batch of a table; empty where its commit names none, None where no snapshot tells."""
-    told = (summary for summary in summaries(spark, catalog, table) if names.SUMMARY_BATCH in summary)
-    made = next((summary for summary in told if int(summary[names.SUMMARY_BATCH]) == batch), None)
+    """The attempt that committed a batch of a table; empty if its commit names none, None if no snapshot has it."""
+    marked = (summary for summary in summaries(spark, catalog, table) if names.SUMMARY_BATCH in summary)
+    made = next((summary for summary in marked if int(summary[names.SUMMARY_BATCH]) == batch), None)
     return None if made is None else made.get(names.SUMMARY_ATTEMPT, "")
 
 
 def summaries(spark: SparkSession, catalog: str, table: str) -> Iterator[Mapping[str, str]]:
-    """The summaries of main's snapshots, as far as they are not expired, the newest first."""
+    """The summaries of main's snapshots that are not expired, newest first."""
     return (commit.summary for commit in commits_of(spark, load(spark, catalog, table)))
 
 
 def commits_of(spark: SparkSession, java: Any) -> Iterator[Commit]:
-    """The commits of main, the newest first."""
+    """The commits of main, newest first."""
     for one in lineage(java):
         yield Commit.of(one.snapshotId(), one.timestampMillis(), one.operation(), dict(plain(spark, one.summary())))
 
 
 def lineage(java: Any) -> Iterator[Any]:
-    """Main's snapshots (Java), as far as they are not expired, the newest first.
+    """Main's snapshots (Java) that are not expired, newest first.
 
-    Where what is left of main was all written by others, the tag still holds what siltstone wrote last.
+    If all snapshots left on main are from other programs, the marker tag still has siltstone's last one.
     """
     snapshot, tagged = java.currentSnapshot(), java.snapshot(names.MARKER_TAG)
     while snapshot is not None:
@@ -246,13 +250,13 @@ def lineage(java: Any) -> Iterator[Any]:
 
 
 def lost_commits(spark: SparkSession, catalog: str, table: str) -> str | None:
-    """What expired commits of other programs did to the rows, in words. None where they did nothing.
+    """How expired commits of other programs changed the rows, in words. None if they changed nothing.
 
-    Only the number of rows is left to compare: where it is the same, what has expired is taken for maintenance.
+    Only the number of rows is left to compare. If it is the same, the expired commits count as maintenance.
     """
     since = []
     for commit in commits_of(spark, java := load(spark, catalog, table)):
-        if commit.vouches:
+        if commit.is_trusted:
             break
         since.append(commit.snapshot_id)
     else:
@@ -274,7 +278,7 @@ def rows_of(spark: SparkSession, catalog: str, table: str, snapshot: int) -> int
 
 @contextmanager
 def summarised(spark: SparkSession, summary: Mapping[str, str]) -> Iterator[None]:
-    """Every Iceberg commit of the session inside the block carries these summary properties."""
+    """Let every Iceberg commit of the session inside the block carry these summary properties."""
     for key, value in summary.items():
         spark.conf.set(SUMMARY_CONF + key, value)
     try:
@@ -286,15 +290,15 @@ def summarised(spark: SparkSession, summary: Mapping[str, str]) -> Iterator[None
 
 @contextmanager
 def one_boundary(table: str) -> Iterator[None]:
-    """Iceberg's exceptions become siltstone's here, and nowhere else."""
+    """Raise Iceberg's exceptions as siltstone's. Only this function maps them."""
     try:
         yield
     except JAVA_ERRORS as error:
         text = str(error)
         if "CommitStateUnknownException" in text:
             raise CommitStateUnknownError(
-                f"Cannot tell whether the commit to {table} stands: the catalog did not answer.",
-                "look at the table's newest snapshot before running again",
+                f"Cannot find out whether the commit to {table} succeeded: the catalog did not answer.",
+                "look at the table's newest snapshot before you run it a second time",
             ) from error
         if any(sign in text for sign in CONFLICTS):
             raise overtaken(table) from error
@@ -304,5 +308,5 @@ def one_boundary(table: str) -> Iterator[None]:
 def overtaken(table: str) -> CommitConflictError:
     """The error of a run that lost a race."""
     return CommitConflictError(
-        f"Cannot commit to {table}: another writer was faster; nothing was changed.", "run again"
+        f"Cannot commit to {table}: another writer was faster; nothing was changed.", "retry the run"
     )

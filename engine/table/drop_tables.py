@@ -1,4 +1,4 @@
-"""Tables and ledger rows that go for good."""
+"""Remove tables, and the rows of a table in the ledgers, for good."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -22,17 +22,17 @@ OF_TABLE: Final[Mapping[str, str]] = {
     names.INPUTS: "consumer = :table",
     names.RUNS: "`table` = :table",
 }
-"""The ledgers with the rows of a table, in the order in which they go."""
+"""The ledgers with rows of a table, in the order in which they are removed."""
 NOTHING_TAKEN: Final = {names.SUMMARY_BATCH: "0", names.SUMMARY_EMPTIED: "true"}
 
 
 def remove_table(spark: SparkSession, catalog: str, name: str) -> bool:
     """Remove a table and its files. Gives whether there was one.
 
-    It is emptied first: whatever a kill leaves is an empty table, which the next removal finds and which a run takes
-    for one that nothing was taken into.
+    The table is emptied first. So an interrupted removal leaves an empty table: the next removal finds it, and a run
+    treats it as a table without data.
 
-    Raises: CommitConflictError: another program wrote meanwhile.
+    Raises: CommitConflictError: another program wrote to it meanwhile.
     """
     if not exists(spark, catalog, name):
         return False
@@ -44,7 +44,7 @@ def remove_table(spark: SparkSession, catalog: str, name: str) -> bool:
 
 
 def empty(spark: SparkSession, catalog: str, name: str) -> None:
-    """Remove all rows of a table, the files that held them, and what runs that died left in its folder."""
+    """Remove all rows of a table, their files, and the files that runs which died left in its folder."""
     drop_stale_branches(spark, catalog, name)
     branch = Branch.start(spark, catalog, name, NOTHING_TAKEN)
     with one_boundary(name):
@@ -57,7 +57,7 @@ def empty(spark: SparkSession, catalog: str, name: str) -> None:
 
 
 def remove_rows(spark: SparkSession, project: ProjectSpec, table: str) -> dict[str, int]:
-    """Remove the rows of a table from the ledgers. Gives how many, by ledger; none where there were none."""
+    """Remove the rows of a table from the ledgers. Gives how many, by ledger, without ledgers that had none."""
     parameters = {"table": table}
     removed = {ledger: delete_rows(spark, project, ledger, where, parameters) for ledger, where in OF_TABLE.items()}
     return {ledger: number for ledger, number in removed.items() if number}

@@ -1,4 +1,4 @@
-"""The gaps table as Spark reads and writes it: one row a gap, one partition a table, changed by compare-and-set."""
+"""The gaps table, with Spark: one row per gap, one partition per table, changed by compare-and-set."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -17,14 +17,14 @@ from siltstone.engine.table.commit import Branch
 from siltstone.engine.table.ledger import ledger_name, ledger_schema, read_ledger
 
 ATTEMPTS = 20
-PROPERTIES = {"format-version": "2"}  # PyIceberg, which acknowledges gaps, writes no other
-ONE_WRITES = Lock()  # tables of one run are checked side by side, and share this table
+PROPERTIES = {"format-version": "2"}  # PyIceberg acknowledges gaps and can write no other version
+ONE_WRITES = Lock()  # the tables of one run are checked in parallel and share this table
 
 Update = Callable[[Sequence[Gap]], Sequence[Gap]]
 
 
 def read_gaps(spark: SparkSession, project: ProjectSpec, table: str, healed: bool = False) -> list[Gap]:
-    """The gaps of one table that are not healed; with `healed`, those too."""
+    """The gaps of one table that are not healed; with `healed`, all of its gaps."""
     gaps = read_ledger(spark, project, names.GAPS)
     if gaps is None:
         return []
@@ -34,12 +34,12 @@ def read_gaps(spark: SparkSession, project: ProjectSpec, table: str, healed: boo
 
 
 def update_gaps(spark: SparkSession, project: ProjectSpec, table: str, update: Update) -> list[Gap]:
-    """Change the gaps of one table: `update` gets all of them, healed ones too, and gives all of them.
+    """Change the gaps of one table: `update` gets all of its gaps, healed ones too, and returns all of them.
 
-    It is asked again when somebody else has written meanwhile, so nobody's acknowledgement is lost. Nothing is written
-    where it changes nothing. Gives what stands there now.
+    `update` is called with the new state if another program has written meanwhile, so that no acknowledgement is lost.
+    If it changes nothing, nothing is written. Gives the gaps after the update.
 
-    Raises: CommitConflictError: others wrote each time.
+    Raises: CommitConflictError: other programs wrote at each attempt.
     """
     catalog, name = project.catalog.name, ledger_name(project, names.GAPS)
     for attempt in range(1, ATTEMPTS + 1):

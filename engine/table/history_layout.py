@@ -1,4 +1,4 @@
-"""How history's rows lie in its table: under other names, or with the times when the table knew them."""
+"""How the table stores the rows of history: with other column names, or with the times when they were recorded."""
 
 import json
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ RECORDED = (names.RECORDED_FROM, names.RECORDED_TO)
 
 @dataclass(frozen=True)
 class Layout:
-    """`renamed`: columns that are called otherwise in the table, and how.
+    """How a table stores rows.
 
-    `recorded`: no row is changed or deleted; it is told until when the table said it, and another one is added. `at` is
-    the moment that a run writes down for both.
+    `renamed`: the names in the table of columns that have other names there. `recorded`: the table keeps earlier rows.
+    Instead of changing or deleting a row, a run ends it and adds another one, both at its time `at`.
     """
 
     renamed: Mapping[str, str] = field(default_factory=dict)
@@ -28,11 +28,11 @@ class Layout:
     at: datetime | None = None
 
     def now(self) -> "Layout":
-        """The layout as a run that begins now writes it."""
+        """The layout for a run that begins now."""
         return replace(self, at=datetime.now(UTC))
 
     def name(self, own: str) -> str:
-        """What a column is called in the table."""
+        """The name of a column in the table."""
         return self.renamed.get(own, own)
 
     def schema(self, own: T.StructType) -> T.StructType:
@@ -42,41 +42,40 @@ class Layout:
         return T.StructType([*columns, *times])
 
     def partition_columns(self) -> list[str]:
-        """The columns whose months are partitions: open versions lie in one of their own, and so do those that the
-        table says now."""
+        """The columns whose months are partitions. Null has its own partition: open versions, and rows not ended."""
         return [self.name(names.VALID_TO), *([names.RECORDED_TO] if self.recorded else [])]
 
     def partitioning(self) -> str:
-        """How the table is partitioned without being asked, as SQL."""
+        """The default partitioning of the table, in SQL."""
         return ", ".join(f"months({quoted(column)})" for column in self.partition_columns())
 
     def loaded(self, rows: DataFrame) -> DataFrame:
-        """The rows that the table says now, under their own names."""
+        """The current rows, with siltstone's own column names."""
         known = rows.where(F.col(names.RECORDED_TO).isNull()).drop(*RECORDED) if self.recorded else rows
         return known.withColumnsRenamed({stored: own for own, stored in self.renamed.items()})
 
     def stored(self, rows: DataFrame) -> DataFrame:
-        """New rows as the table holds them."""
-        told = rows.withColumnsRenamed(dict(self.renamed))
+        """New rows as the table stores them."""
+        named = rows.withColumnsRenamed(dict(self.renamed))
         if not self.recorded:
-            return told
-        return told.withColumns({names.RECORDED_FROM: self.moment(), names.RECORDED_TO: self.never()})
+            return named
+        return named.withColumns({names.RECORDED_FROM: self.moment(), names.RECORDED_TO: self.never()})
 
     def moment(self) -> Column:
-        """The run's moment, to the microsecond."""
+        """The run's time, to the microsecond."""
         return F.timestamp_micros(F.lit(self.micros()))
 
     def never(self) -> Column:
-        """No moment."""
+        """No time."""
         return F.lit(None).cast("timestamp")
 
     def micros(self) -> int:
-        """The run's moment as microseconds since 1970."""
+        """The run's time in microseconds since 1970."""
         assert self.at is not None  # only a run writes
         return int(self.at.timestamp()) * 1_000_000 + self.at.microsecond
 
     def properties(self) -> dict[str, str]:
-        """The table property that tells how columns are called."""
+        """The table property with the names of columns."""
         return {names.PROPERTY_NAMES: json.dumps(dict(self.renamed), sort_keys=True)}
 
 
@@ -84,6 +83,6 @@ PLAIN = Layout()
 
 
 def stored_names(properties: Mapping[str, str]) -> dict[str, str]:
-    """The columns that are called otherwise, read back from a table's properties."""
+    """The names of renamed columns, from the properties of a table."""
     found = properties.get(names.PROPERTY_NAMES, "{}")
     return {str(own): str(stored) for own, stored in json.loads(found).items()}

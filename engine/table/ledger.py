@@ -1,5 +1,7 @@
-"""The tables beside the data: control, rejects and what became of them, inputs, runs, checks, gaps. All but gaps
-are append only."""
+"""The ledger tables: control, rejects and their replays and dismissals, inputs, runs, checks, gaps.
+
+All except gaps are append only.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -16,7 +18,7 @@ from siltstone.engine.spec.model import ProjectSpec
 from siltstone.engine.table.catalog import add_columns, create, exists, identifier
 from siltstone.engine.table.commit import one_boundary
 
-ONE_APPENDS = Lock()  # tables of one run write side by side, and share these
+ONE_APPENDS = Lock()  # the tables of one run write in parallel and share the ledgers
 
 SCHEMAS: Mapping[str, str] = {
     names.CONTROL: (
@@ -72,7 +74,7 @@ def ledger_name(project: ProjectSpec, table: str) -> str:
 
 
 def ensure_ledger(spark: SparkSession, project: ProjectSpec, table: str) -> None:
-    """Create a ledger table, or let an older one grow. Format version 2: PyIceberg reads and writes it."""
+    """Create a ledger table, or add missing columns to an older one. Format version 2, which PyIceberg can write."""
     catalog, name, schema = project.catalog.name, ledger_name(project, table), ledger_schema(table)
     create(spark, catalog, name, schema, properties={"format-version": "2"})
     with ONE_APPENDS:
@@ -80,7 +82,7 @@ def ensure_ledger(spark: SparkSession, project: ProjectSpec, table: str) -> None
 
 
 def lacking(rows: DataFrame, schema: T.StructType) -> list[T.StructField]:
-    """The columns of a schema that the rows of an older ledger do not have."""
+    """The columns of a schema that an older ledger lacks."""
     return [field for field in schema if field.name not in rows.columns]
 
 
@@ -92,28 +94,42 @@ def append_rows(spark: SparkSession, project: ProjectSpec, table: str, rows: Seq
 
 
 def append_frame(spark: SparkSession, project: ProjectSpec, table: str, rows: DataFrame) -> None:
-    """Append a DataFrame with the table's columns."""
+    """Append a DataFrame that has the table's columns."""
     ensure_ledger(spark, project, table)
     with ONE_APPENDS, one_boundary(table):
         rows.coalesce(1).writeTo(identifier(project.catalog.name, ledger_name(project, table))).append()
 
 
 def delete_rows(spark: SparkSession, project: ProjectSpec, table: str, where: str, args: Mapping[str, Any]) -> int:
-    """Delete the rows of a ledger that meet a condition in SQL, whose parameters are `args`. Gives how many: none, and
-    no commit, where there are none or the ledger is not there."""
+    """Delete the rows of a ledger that meet an SQL condition with the parameters `args`. Gives how many.
+
+    There is no commit if no row matches or the ledger does not exist.
+    """
     name = ledger_name(project, table)
     if not exists(spark, project.catalog.name, name):
         return 0
     rows = f"FROM {identifier(project.catalog.name, name)} WHERE {where}"
     number = spark.sql(f"SELECT 1 {rows}", args=dict(args)).count()
-    if number:  # a delete of nothing is a commit, too
+    if number:  # a delete of no rows would be a commit too
         with ONE_APPENDS, one_boundary(name):
             spark.sql(f"DELETE {rows}", args=dict(args))
     return number
 
 
+def clear_records(spark: SparkSession, project: ProjectSpec, consumer: str) -> None:
+    """Remove the texts of a consumer's rejects, which stay with their places and reasons: a column is masked now."""
+    name = ledger_name(project, names.REJECTS)
+    if not exists(spark, project.catalog.name, name):
+        return
+    table, where = identifier(project.catalog.name, name), "consumer = :consumer AND record IS NOT NULL"
+    if spark.sql(f"SELECT 1 FROM {table} WHERE {where} LIMIT 1", args={"consumer": consumer}).isEmpty():
+        return  # an update of nothing is a commit, too
+    with ONE_APPENDS, one_boundary(name):
+        spark.sql(f"UPDATE {table} SET record = NULL WHERE {where}", args={"consumer": consumer})
+
+
 def read_ledger(spark: SparkSession, project: ProjectSpec, table: str) -> DataFrame | None:
-    """The ledger table, None when it does not exist yet. The columns that an older one does not have are null."""
+    """The ledger table; None if it does not exist yet. Columns that an older ledger lacks are null."""
     name = ledger_name(project, table)
     if not exists(spark, project.catalog.name, name):
         return None
@@ -124,7 +140,7 @@ def read_ledger(spark: SparkSession, project: ProjectSpec, table: str) -> DataFr
 
 
 def closed_rejects(spark: SparkSession, project: ProjectSpec) -> DataFrame | None:
-    """The rejects that nobody waits for any more: closed by a replay, or dismissed. None where there are none.
+    """The rejects that are closed by a replay, or dismissed. None if there are none.
 
     Gives: the columns of names.OF_REJECT.
     Rows: without duplicates.
@@ -140,7 +156,7 @@ def closed_rejects(spark: SparkSession, project: ProjectSpec) -> DataFrame | Non
 
 
 def open_rejects(spark: SparkSession, project: ProjectSpec) -> DataFrame | None:
-    """The rejects that wait to be mended, and those of files that were taken once more. None without any ledger."""
+    """The rejects that wait for a fix, and those of files that were taken a second time. None without a ledger."""
     rejects, closed = read_ledger(spark, project, names.REJECTS), closed_rejects(spark, project)
     if rejects is None or closed is None:
         return rejects

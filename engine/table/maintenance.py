@@ -1,4 +1,4 @@
-"""What keeps one table small: compaction, manifests, expiry of snapshots, orphan files. Rows stay as they are."""
+"""Maintenance of one table: compaction, manifests, expiry of snapshots, orphan files. It does not change rows."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -14,11 +14,11 @@ from siltstone.engine.table.catalog import identifier, load
 from siltstone.engine.table.commit import one_boundary, own_marker, tag_marker
 
 MOST_SMALL_FILES = 24
-"""How many small files a table may have before they are compacted without being asked for."""
+"""How many small files a table may have before a run compacts them by itself."""
 MOST_MANIFESTS = 24
 MOST_DELETED = 0.3
-"""The part of the rows in a file, or in a table, that can be deleted before a run rewrites the file by itself. A large
-table has deletes in most files after each night: to rewrite all of these costs as much as to rewrite the table."""
+"""The share of rows in a file, or in a table, that can be deleted before a run rewrites the file by itself. Each run
+deletes rows in most files of a large table. To rewrite all of these files would cost as much as to rewrite the table."""
 REWRITE = {
     "min-input-files": "5",  # in one partition
     "delete-ratio-threshold": str(MOST_DELETED),
@@ -26,7 +26,7 @@ REWRITE = {
 }
 EVERY_DELETE = {"delete-file-threshold": "1"}
 SMALLEST_ORPHAN_AGE = timedelta(days=1)
-"""A file that is being written belongs to no snapshot yet."""
+"""A file that is still being written belongs to no snapshot yet."""
 
 
 def is_scattered(size: TableSize, target_bytes: int) -> bool:
@@ -36,7 +36,7 @@ def is_scattered(size: TableSize, target_bytes: int) -> bool:
 
 
 def size_of(spark: SparkSession, catalog: str, name: str) -> TableSize:
-    """What a table consists of now."""
+    """The current size of a table: files, rows, manifests and snapshots."""
     java = load(spark, catalog, name)
     snapshot = java.currentSnapshot()
     snapshots = int(java.snapshots().spliterator().getExactSizeIfKnown())
@@ -56,7 +56,7 @@ def compact(
 
     `every_delete`: also files with few deleted rows (`MOST_DELETED`).
     Gives: how many files were rewritten, and into how many.
-    Raises: CommitConflictError: another writer changed these rows meanwhile; nothing happened.
+    Raises: CommitConflictError: another writer changed these rows meanwhile; nothing was changed.
     """
     options = {**REWRITE, **(EVERY_DELETE if every_delete else {}), "target-file-size-bytes": str(target_bytes)}
     marker = own_marker(spark, catalog, name)
@@ -93,18 +93,18 @@ def expirable(spark: SparkSession, catalog: str, name: str, retain: timedelta) -
 
 
 def older_than(java: Any, cutoff: int) -> int:
-    """How many snapshots are older than a moment (milliseconds since 1970) and needed by no branch and no tag."""
+    """How many snapshots are older than a time (milliseconds since 1970) and needed by no branch and no tag."""
     held = {int(ref.snapshotId()) for ref in java.refs().values()}
     return len({int(one.snapshotId()) for one in java.snapshots() if int(one.timestampMillis()) < cutoff} - held)
 
 
 def orphans(spark: SparkSession, catalog: str, name: str, age: timedelta, dry_run: bool) -> Sequence[str]:
-    """Remove the files below a table's folder that no snapshot knows and that are older than `age` and than a day.
+    """Remove the files in a table's folder that no snapshot has and that are older than `age` and than a day.
 
     Gives: the files; with `dry_run` they stay.
     """
     older_than = datetime.now(UTC) - max(age, SMALLEST_ORPHAN_AGE)
-    is_in_store = is_remote(str(load(spark, catalog, name).location()))  # Hadoop lists no s3://, the FileIO does
+    is_in_store = is_remote(str(load(spark, catalog, name).location()))  # Hadoop cannot list s3://, the FileIO can
     statement = (
         f"CALL {quoted(catalog)}.system.remove_orphan_files(table => '{_literal(identifier(catalog, name))}',"
         f" older_than => TIMESTAMP '{older_than:%Y-%m-%d %H:%M:%S}', dry_run => {str(dry_run).lower()},"

@@ -1,4 +1,4 @@
-"""The statements that write `history` and `latest`: text a person can read."""
+"""The SQL statements that write `history` and `latest`, in a form that people can read."""
 
 from collections.abc import Iterable, Sequence
 
@@ -21,9 +21,10 @@ def history_merge(
 ) -> str:
     """Update or delete versions in place.
 
-    `rows`: OPEN_ROWS touches the null partition only (a key has one open version there); CLOSED_ROWS the others, where
-    a version is known by its key and the change that opened it. New versions are appended, not merged. `layout`:
-    how rows lie in the target; where it tells when they were recorded, they are only ended, and added anew.
+    `rows`: OPEN_ROWS matches the null partition only, where a key has one open version. CLOSED_ROWS matches the other
+    partitions, where the key and the opening change identify a version. New versions are appended, not merged.
+    `layout`: how the target stores rows. If it keeps recorded rows, the statement only ends them, and the new state is
+    appended.
     """
     valid_to = quoted(layout.name(names.VALID_TO))
     same = same_key(keys, with_nulls)
@@ -31,7 +32,7 @@ def history_merge(
         same.append(f"t.{valid_to} IS NULL")
     else:
         same += [f"t.{quoted(name)} <=> s.{quoted(name)}" for name in (names.POSITION, names.OP, names.CHANGE_HASH)]
-        # READs without a position can be the same but for their time.
+        # READs without a position can differ in nothing but their time.
         same.append(
             f"(t.{quoted(names.POSITION)} IS NOT NULL OR t.{quoted(names.COMMIT_TS)} <=> s.{quoted(names.COMMIT_TS)})"
         )
@@ -46,7 +47,7 @@ def history_merge(
 
 
 def history_insert(target: str, source: str, columns: Sequence[str], layout: Layout = PLAIN) -> str:
-    """Append what `history_merge` does not write: new versions, and those that were only ended."""
+    """Append the rows that `history_merge` does not write: new versions, and new states of ended rows."""
     stored, values, which = [layout.name(name) for name in columns], [quoted(name) for name in columns], "= 'insert'"
     if layout.recorded:
         stored += RECORDED
@@ -59,7 +60,7 @@ def history_insert(target: str, source: str, columns: Sequence[str], layout: Lay
 
 
 def ended(target: str, source: str, same: Sequence[str], layout: Layout) -> str:
-    """Tell until when the table said these rows."""
+    """End these rows in a table that keeps recorded rows: set the time until which they were valid."""
     condition = " AND ".join([*same, f"t.{quoted(names.RECORDED_TO)} IS NULL"])
     return (
         f"MERGE INTO {target} AS t\nUSING {quoted(source)} AS s\nON {condition}\n"
@@ -68,7 +69,7 @@ def ended(target: str, source: str, same: Sequence[str], layout: Layout) -> str:
 
 
 def all_recorded(target: str, layout: Layout) -> str:
-    """Tell of every row that the table says it no longer."""
+    """End all rows of a table that keeps recorded rows."""
     column = quoted(names.RECORDED_TO)
     return f"UPDATE {target} SET {column} = timestamp_micros({layout.micros()}) WHERE {column} IS NULL"
 
@@ -76,7 +77,7 @@ def all_recorded(target: str, layout: Layout) -> str:
 def latest_merge(
     target: str, source: str, keys: Sequence[str], columns: Sequence[str], with_nulls: bool = False
 ) -> str:
-    """Make `latest` follow `history`: a key's open live version, or nothing."""
+    """Make `latest` follow `history`: the open live version of a key, or no row."""
     same = " AND ".join(same_key(keys, with_nulls))
     listed = ", ".join(quoted(name) for name in columns)
     values = ", ".join(f"s.{quoted(name)}" for name in columns)
@@ -96,7 +97,7 @@ def latest_overwrite(target: str, source: str, columns: Sequence[str]) -> str:
 
 
 def keys_delete(target: str, source: str, keys: Sequence[str], with_nulls: bool = False, layout: Layout = PLAIN) -> str:
-    """Remove all rows of some keys. `source`: one row a key."""
+    """Remove all rows of some keys. `source`: one row per key."""
     if layout.recorded:
         return ended(target, source, same_key(keys, with_nulls), layout)
     same = " AND ".join(same_key(keys, with_nulls))
@@ -104,12 +105,12 @@ def keys_delete(target: str, source: str, keys: Sequence[str], with_nulls: bool 
 
 
 def changes_delete(target: str, source: str, columns: Sequence[str]) -> str:
-    """Remove changes. `columns`: what they are known by."""
+    """Remove changes. `columns`: the columns that identify a change."""
     return f"MERGE INTO {target} AS t\nUSING {quoted(source)} AS s\nON {all_same(columns)}\nWHEN MATCHED THEN DELETE"
 
 
 def base_update(target: str, source: str, columns: Sequence[str]) -> str:
-    """Make changes the bases of their keys. `source`: with their row and present; one row a change."""
+    """Make changes the base states of their keys. `source`: their row and present; one row per change."""
     return (
         f"MERGE INTO {target} AS t\nUSING {quoted(source)} AS s\nON {all_same(columns)}\nWHEN MATCHED THEN UPDATE SET"
         f" t.origin = '{names.ORIGIN_BASE}', t.`row` = s.`row`, t.present = s.present"
@@ -117,16 +118,16 @@ def base_update(target: str, source: str, columns: Sequence[str]) -> str:
 
 
 def all_same(columns: Iterable[str]) -> str:
-    """A row of the target and one of the source are equal in these columns."""
+    """The condition that a row of the target and one of the source are equal in these columns."""
     return " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in columns)
 
 
 def same_key(keys: Sequence[str], with_nulls: bool) -> list[str]:
-    """A row of the target and one of the source are of one key. `with_nulls`: a null is a value of a key, too."""
+    """The conditions that a row of the target and one of the source have the same key. `with_nulls`: null equals null."""
     equal = "<=>" if with_nulls else "="
     return [f"t.{quoted(key)} {equal} s.{quoted(key)}" for key in keys]
 
 
 def assignments(columns: Iterable[str], layout: Layout = PLAIN) -> str:
-    """Every column from the source row."""
+    """The assignment of every column from the source row."""
     return ", ".join(f"t.{quoted(layout.name(name))} = s.{quoted(name)}" for name in columns)

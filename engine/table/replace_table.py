@@ -1,4 +1,4 @@
-"""A table with other columns in the place of one that is there, in one commit, and the tag on it in a second."""
+"""Replace a table by one with other columns, in one commit. A second commit moves the marker tag."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from siltstone.engine.names import quoted
 from siltstone.engine.spec.layouts import IDENTITY, SortField, Transform
 from siltstone.engine.table.catalog import clauses, create_namespace, identifier
 from siltstone.engine.table.commit import one_boundary, summarised, tag_marker
-from siltstone.engine.table.table_settings import Settings, settle
+from siltstone.engine.table.table_settings import Settings, apply_settings
 
 
 def remake(
@@ -24,10 +24,10 @@ def remake(
     properties: Mapping[str, str],
     settings: Settings | None = None,
 ) -> None:
-    """Put these rows, with the columns of `schema`, in the place of a table's; its older snapshots stay.
+    """Replace the rows and the columns of a table; its older snapshots stay.
 
-    `summary`: what the commit carries. `properties` are set beside those that the table has. `settings`: what the spec
-    says of the table; what of it the new table has not by its making, a commit after it sets.
+    `summary`: the properties that the commit carries. `properties`: set in addition to the table's own. `settings`: the
+    spec's settings of the table. A later commit sets those that the statement cannot set.
     """
     wanted = settings or Settings()
     columns = [F.col(quoted(field.name)).cast(field.dataType).alias(field.name) for field in schema]
@@ -44,7 +44,7 @@ def remake(
     spark.catalog.dropTempView(view)
     tag_marker(spark, catalog, name)
     if settings is not None:
-        settle(spark, catalog, name, settings)
+        apply_settings(spark, catalog, name, settings)
 
 
 def sorted_by(by: SortField) -> Column:
@@ -56,7 +56,7 @@ def sorted_by(by: SortField) -> Column:
 
 
 def sql_of(one: Transform) -> str:
-    """A partition field as SQL takes it."""
+    """A partition field in SQL."""
     if one.name == IDENTITY:
         return quoted(one.column)
     word = one.name if one.number is not None else f"{one.name}s"

@@ -1,7 +1,8 @@
-"""Changes that were taken before it was known that their source had sent them again: nothing counts of them.
+"""Retracted changes: they were taken before it was known that their source had sent them a second time.
 
-A line that is a redelivery from the first is no change. It is looked for, too: a table whose inputs were not read again
-with another one's of their source has what was withdrawn of it among them.
+A retracted change does not count. A line that was known to be a redelivery when it was read is no change. This module
+looks for such lines too: when the inputs of another table of the source are re-read, retracted changes of this table
+become such redeliveries.
 """
 
 from __future__ import annotations
@@ -15,22 +16,23 @@ from siltstone.engine.schema.control_kinds import REDELIVERY, RETRACTION
 
 
 def retracted_places(control: DataFrame | None, until: int | None = None) -> DataFrame | None:
-    """Where the withdrawn changes stand; None where there are none. `until`: the newest batch of control events.
+    """The places of retracted changes; None if there are none. `until`: the newest batch of control events to read.
 
-    Gives: file, line, control_batch (that withdrew it first; null where it was no change from the first). Computed.
-    Rows: one a line.
+    Gives: file, line, control_batch (the first batch that retracted the change; null if the line never was a change).
+        Checkpointed.
+    Rows: one per line.
     """
     if control is None:
         return None
-    told = control.where(F.col("kind").isin(REDELIVERY, RETRACTION))
-    told = told if until is None else told.where(F.col("batch") <= until)
-    withdrew = F.min(F.when(F.col("kind") == RETRACTION, F.col("batch"))).alias("control_batch")
-    places = told.groupBy(*PLACE).agg(withdrew).transform(checkpointed)
+    events = control.where(F.col("kind").isin(REDELIVERY, RETRACTION))
+    events = events if until is None else events.where(F.col("batch") <= until)
+    first_batch = F.min(F.when(F.col("kind") == RETRACTION, F.col("batch"))).alias("control_batch")
+    places = events.groupBy(*PLACE).agg(first_batch).transform(checkpointed)
     return None if places.isEmpty() else places
 
 
 def without_retracted(changes: DataFrame, places: DataFrame | None) -> DataFrame:
-    """The changes that count. `places`: what `retracted_places` gives.
+    """The changes that are not retracted. `places`: the rows of `retracted_places`.
 
     Rows: filters.
     """
@@ -38,7 +40,7 @@ def without_retracted(changes: DataFrame, places: DataFrame | None) -> DataFrame
 
 
 def retracted_of(changes: DataFrame, places: DataFrame) -> DataFrame:
-    """The changes that do not count. `places`: what `retracted_places` gives.
+    """The changes that are retracted. `places`: the rows of `retracted_places`.
 
     Rows: filters.
     """

@@ -1,7 +1,7 @@
-"""What a spec says of a table in addition to its rows: partition fields, sort order, properties, comments.
+"""The settings of a table in its spec: partition fields, sort order, properties, comments.
 
-A property of the table remembers what its spec said when it was last applied. Only what differs from that is changed:
-what another program set stays, unless the spec says otherwise.
+A property of the table remembers the settings that were applied last. Only differences from these are applied. So a
+setting of another program stays, unless the spec sets it too.
 """
 
 import json
@@ -17,13 +17,15 @@ from siltstone.engine.spec.layouts import IDENTITY, SortField, TableLayout, Tran
 from siltstone.engine.table.catalog import TABLE_SETTINGS, load, put_properties
 from siltstone.engine.table.commit import one_boundary
 
-NOTHING_SAID = "{}"
+NO_SETTINGS = "{}"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the spec says. `own`: the partition fields that the table has anyhow, before those of the spec; `comments`:
-    of columns."""
+    """The settings of a spec.
+
+    `own`: the partition fields that siltstone adds before those of the spec. `comments`: by column.
+    """
 
     own: tuple[Transform, ...] = ()
     layout: TableLayout = field(default_factory=TableLayout)
@@ -36,8 +38,8 @@ class Settings:
         """All partition fields."""
         return tuple(dict.fromkeys((*self.own, *self.layout.partition)))
 
-    def said(self) -> dict[str, Any]:
-        """The same as it is remembered; empty where the spec says nothing."""
+    def recorded(self) -> dict[str, Any]:
+        """The settings as the table property records them; empty if the spec has none."""
         found = {
             "partition": [str(one) for one in self.layout.partition],
             "sort": [str(one) for one in self.layout.sort],
@@ -50,7 +52,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Differences:
-    """What is to become of a table. `properties`, `comments`: None removes one. `remembered`: what is said now."""
+    """The changes to apply to a table. `properties`, `comments`: None removes one. `remembered`: the new settings."""
 
     remembered: Mapping[str, Any]
     added: tuple[Transform, ...] = ()
@@ -60,7 +62,7 @@ class Differences:
     comments: Mapping[str, str | None] = field(default_factory=dict)
 
     def in_words(self) -> Iterator[str]:
-        """What changes, each as a text."""
+        """One text per change."""
         yield from (f"partition by {one}, too" for one in self.added)
         yield from (f"no longer partition by {one}" for one in self.removed)
         if self.sort is not None:
@@ -72,42 +74,42 @@ class Differences:
 
 
 def differences(spark: SparkSession, catalog: str, name: str, wanted: Settings) -> Differences | None:
-    """What of a table is to be changed for its spec; None where the spec says what it said before."""
+    """The changes to a table that its spec requires; None if the settings are those that were applied last."""
     java = load(spark, catalog, name)
     present = plain(spark, java.properties())
-    before = json.loads(present.get(names.PROPERTY_SETTINGS, NOTHING_SAID))
-    said = wanted.said()
-    if before == said:
+    before = json.loads(present.get(names.PROPERTY_SETTINGS, NO_SETTINGS))
+    now = wanted.recorded()
+    if before == now:
         return None
     partition, order, columns = layout_of(spark, java)
     known = [column["name"] for column in columns.values()]
-    # A comment on a column that is still to come waits for it.
-    said["comments"] = {column: text for column, text in wanted.comments.items() if column in known}
-    said = {part: value for part, value in said.items() if value}
-    if before == said:
+    # A comment on a column that does not exist yet waits for the column.
+    now["comments"] = {column: text for column, text in wanted.comments.items() if column in known}
+    now = {part: value for part, value in now.items() if value}
+    if before == now:
         return None
     added: tuple[Transform, ...] = ()
     removed: tuple[str, ...] = ()
     sort = None
-    if before.get("partition") != said.get("partition"):
+    if before.get("partition") != now.get("partition"):
         added, removed = partition_changes(partition, columns, wanted.partition)
-    if before.get("sort") != said.get("sort"):
+    if before.get("sort") != now.get("sort"):
         sort = None if sort_of(order, columns) == wanted.layout.sort else wanted.layout.sort
     properties = changed(before.get("properties", {}), wanted.properties, present)
     properties |= changed(as_property(before.get("comment")), as_property(wanted.comment), present)
     docs = {column["name"]: column["doc"] for column in columns.values() if "doc" in column}
-    comments = changed(before.get("comments", {}), said.get("comments", {}), docs)
+    comments = changed(before.get("comments", {}), now.get("comments", {}), docs)
     defaults = {key: TABLE_SETTINGS.get(key) if value is None else value for key, value in properties.items()}
-    return Differences(said, added, removed, sort, defaults, comments)
+    return Differences(now, added, removed, sort, defaults, comments)
 
 
 def as_property(comment: str | None) -> dict[str, str]:
-    """The comment on a table as the property that it is."""
+    """The comment on a table as a table property."""
     return {} if comment is None else {names.PROPERTY_COMMENT: comment}
 
 
 def changed(before: Mapping[str, str], wanted: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str | None]:
-    """What is to be set, and what is to be removed (None): that was set for a spec that does not say it any more."""
+    """The values to set, and those to remove (None): an earlier version of the spec had set them."""
     gone = {name: None for name in before if name not in wanted and name in present}
     return gone | {name: value for name, value in wanted.items() if present.get(name) != value}
 
@@ -131,9 +133,8 @@ def sort_of(order: Sequence[Mapping[str, Any]], columns: Mapping[int, Mapping[st
     )
 
 
-def settle(spark: SparkSession, catalog: str, name: str, wanted: Settings) -> None:
-    """Let a table be what its spec says, in one commit. Files that are there stay as they lie, until they are
-    compacted."""
+def apply_settings(spark: SparkSession, catalog: str, name: str, wanted: Settings) -> None:
+    """Apply the settings of a spec to a table in one commit. Existing files keep their layout until compaction."""
     found = differences(spark, catalog, name, wanted)
     if found is None:
         return

@@ -1,8 +1,8 @@
-"""The one expectation that ordering-gap checks need: Spark has found, nothing may have been found.
+"""The only expectation that ordering-gap checks need: the pass over the tables found nothing.
 
-It reads a small pandas batch with one row a finding (columns check, observed, is_known, position_from, position_to,
-key, message, acknowledged); a check without findings has no row there. What a person has acknowledged is shown with the
-reason; a check of which every finding is known does not fail, nor does one of severity info.
+It reads a small pandas batch with one row per finding (columns check, observed, is_known, position_from, position_to,
+key, message, acknowledged). A check without findings has no row. Acknowledged findings are shown with their reasons. A
+check does not fail if all its findings are acknowledged, or if its severity is info.
 """
 
 from html import escape
@@ -19,12 +19,14 @@ from great_expectations.render.components import LegacyDiagnosticRendererType
 from great_expectations.render.renderer.renderer import renderer
 from great_expectations.render.renderer_configuration import RendererConfiguration, RendererValueType
 
+from siltstone.quality.counts import counted
+
 METRIC = "siltstone.findings"
 SHOWN = ("position_from", "position_to", "key", "message", "acknowledged")
 
 
 class Findings(TableMetricProvider):  # type: ignore[misc] # Great Expectations has no type information
-    """The findings of one check: how many there are, and the first of them."""
+    """The findings of one check: their number, and the first of them."""
 
     metric_name = METRIC
     value_keys = ("check",)
@@ -46,7 +48,7 @@ class Findings(TableMetricProvider):  # type: ignore[misc] # Great Expectations 
 
 
 class ExpectNoFindings(BatchExpectation):  # type: ignore[misc] # same
-    """Expect that a check found nothing that is not known. `check` names it, `expects` says in words what must hold."""
+    """Expect that a check has no unknown findings. `check`: its name; `expects`: the expectation as a sentence."""
 
     check: str
     expects: str
@@ -62,11 +64,11 @@ class ExpectNoFindings(BatchExpectation):  # type: ignore[misc] # same
         execution_engine: Any = None,  # noqa: ARG002 # same
     ) -> dict[str, Any]:
         found = metrics[METRIC]
-        informs = self.severity == FailureSeverity.INFO
-        is_noted = informs and found["observed"] > 0 and not found["is_known"]
+        is_info = self.severity == FailureSeverity.INFO
+        is_noted = is_info and found["observed"] > 0 and not found["is_known"]
         details = {"findings": found["sample"], "acknowledged": found["is_known"], "noted": is_noted}
         return {
-            "success": found["observed"] == 0 or found["is_known"] or informs,
+            "success": found["observed"] == 0 or found["is_known"] or is_info,
             "result": {"observed_value": found["observed"], "details": details},
         }
 
@@ -107,8 +109,8 @@ class ExpectNoFindings(BatchExpectation):  # type: ignore[misc] # same
         if observed is None:
             return "--"
         details = result.result.get("details") or {}
-        said = ", acknowledged" if details.get("acknowledged") else ", for information" if details.get("noted") else ""
-        return ("1 finding" if observed == 1 else f"{observed} findings") + said
+        suffix = ", acknowledged" if details.get("acknowledged") else ", noted" if details.get("noted") else ""
+        return counted(observed, "finding") + suffix
 
     @classmethod
     @renderer(renderer_type=LegacyDiagnosticRendererType.UNEXPECTED_TABLE)  # type: ignore[untyped-decorator] # same
@@ -122,7 +124,7 @@ class ExpectNoFindings(BatchExpectation):  # type: ignore[misc] # same
         findings = ((result.result.get("details") or {}) if result else {}).get("findings")
         if not findings:
             return None
-        # Great Expectations puts cells into the page as they are, and a key can hold anything.
+        # Great Expectations does not escape cells, and a key can have any text.
         rows = [[escape(finding[name] or "", quote=False) for name in SHOWN] for finding in findings]
         header = [name.replace("_", " ") for name in SHOWN]
         return [RenderedTableContent(content_block_type="table", table=rows, header_row=header)]

@@ -1,4 +1,4 @@
-"""From the Iceberg tables to the report's facts, read by PyIceberg: ledgers, gaps, and the metadata of the tables."""
+"""The facts of the report, read with PyIceberg: ledgers, gaps, and the metadata of the tables."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,20 +19,21 @@ from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from siltstone.engine.timestamps import EPOCH
 from siltstone.quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, SchemaChange, TableFacts
 from siltstone.quality.report.stream_facts import Commits, commits_of, late_and_log
+from siltstone.quality.results import shown_status
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
 
 RUNS_SHOWN = 30
-# A ledger is appended to once a run, or once a table: so many commits hold the runs that are shown.
+# A ledger has one commit per run or per table: this many commits include the runs that are shown.
 COMMITS_OF_RUNS = 2 * RUNS_SHOWN
 HEALED_SHOWN = timedelta(days=30)
 LONGEST_RUN = timedelta(days=1)
 
 
 def collect(project: ProjectSpec, specs: Sequence[TableSpec], catalog: Reader | None, at: datetime) -> Facts:
-    """Everything the report shows. `catalog`: None before the first run."""
+    """All facts that the report shows. `catalog`: None before the first run."""
     name = project.root.name or str(project.root)
     if catalog is None:
         return Facts(name, project.namespace, at, tuple(TableFacts(spec.table, spec.target.latest) for spec in specs))
@@ -42,7 +43,7 @@ def collect(project: ProjectSpec, specs: Sequence[TableSpec], catalog: Reader | 
     gaps = [gap for gap in gaps_of(catalog, project.namespace) if is_shown(gap, at)]
     declared, with_gaps = [spec.table for spec in specs], [gap.table for gap in gaps]
     tables = dict.fromkeys([*declared, *sorted(runs), *with_gaps, *sorted(checks)])
-    if since > EPOCH:  # another table runs more often: so many commits hold all of its runs, and none of these
+    if since > EPOCH:  # a table that runs more often can fill these commits: read the others completely
         runs |= runs_of(catalog, project, EPOCH, [table for table in tables if table not in runs])
         checks |= checks_of(catalog, project, EPOCH, [table for table in tables if table not in checks])
     facts = [
@@ -65,7 +66,7 @@ def collect(project: ProjectSpec, specs: Sequence[TableSpec], catalog: Reader | 
 
 
 def rejects_of(catalog: Reader, project: ProjectSpec, specs: Sequence[TableSpec]) -> Iterable[RejectsFact]:
-    """The rejects that wait and name no table, by source and reason, the most frequent of a source first."""
+    """The open rejects that name no table, by source and reason, the most frequent reason of a source first."""
     for source, found in groupby(of_no_table(catalog, project, specs), lambda each: each.source):
         for group in grouped(found):
             at = group.last_rejected_at.astimezone(UTC)
@@ -73,12 +74,12 @@ def rejects_of(catalog: Reader, project: ProjectSpec, specs: Sequence[TableSpec]
 
 
 def is_shown(gap: Gap, at: datetime) -> bool:
-    """Whether a gap is not healed, or was not long ago."""
+    """Whether a gap is not healed, or was healed recently."""
     return gap.status != HEALED or gap.healed_at is None or at - gap.healed_at <= HEALED_SHOWN
 
 
 def oldest_shown(catalog: Reader, project: ProjectSpec) -> datetime:
-    """When the oldest run that is shown can have begun, by the commits to the ledger of runs."""
+    """The earliest time at which a shown run can have begun, from the commits to the ledger of runs."""
     name = f"{project.namespace}.{names.RUNS}"
     commits = (
         sorted(load_table(catalog, name).snapshots(), key=lambda one: one.timestamp_ms)
@@ -93,9 +94,9 @@ def oldest_shown(catalog: Reader, project: ProjectSpec) -> datetime:
 def ledger_rows(
     catalog: Reader, name: str, column: str, since: datetime, tables: Sequence[str] | None
 ) -> list[dict[str, Any]]:
-    """The rows of a ledger from a moment on, in the order of that column; none where there is no ledger yet.
+    """The rows of a ledger since a time, in the order of the column; none if there is no ledger yet.
 
-    `tables`: those that are asked for; None: all.
+    `tables`: the requested tables; None: all.
     """
     from pyiceberg.expressions import And, GreaterThanOrEqual, In
 
@@ -104,8 +105,8 @@ def ledger_rows(
     if tables == [] or not catalog.table_exists(name):
         return []
     in_time = GreaterThanOrEqual(column, since.isoformat())
-    asked = in_time if tables is None else And(in_time, In("table", tables))
-    found = load_table(catalog, name).scan(asked).to_arrow()
+    condition = in_time if tables is None else And(in_time, In("table", tables))
+    found = load_table(catalog, name).scan(condition).to_arrow()
     return records(found.sort_by(column))
 
 
@@ -128,9 +129,9 @@ def runs_of(
             row["exit_code"] or 0,
         )
         found.setdefault(row["table"], []).append(fact)
-    if died := interrupted_run(project):  # the next run writes it into the ledger
-        fact = RunFact(died.run_id, died.at, 0.0, INTERRUPTED, error=INTERRUPTION)
-        for table in died.tables:
+    if interrupted := interrupted_run(project):  # the next run writes it into the ledger
+        fact = RunFact(interrupted.run_id, interrupted.at, 0.0, INTERRUPTED, error=INTERRUPTION)
+        for table in interrupted.tables:
             found.setdefault(table, []).append(fact)
     return {table: runs[-RUNS_SHOWN:] for table, runs in found.items()}
 
@@ -138,7 +139,7 @@ def runs_of(
 def checks_of(
     catalog: Reader, project: ProjectSpec, since: datetime, tables: Sequence[str] | None = None
 ) -> dict[str, list[CheckFact]]:
-    """What the checks said when each table was last checked."""
+    """The results of the last checks of each table."""
     last: dict[str, tuple[str, list[CheckFact]]] = {}
     for row in ledger_rows(catalog, f"{project.namespace}.{names.CHECKS}", "checked_at", since, tables):
         run_id, facts = last.get(row["table"], ("", []))
@@ -149,11 +150,11 @@ def checks_of(
 
 
 def check_of(row: Mapping[str, Any]) -> CheckFact:
-    """A row of the checks ledger as a value."""
+    """A row of the checks ledger as a fact. A check of severity info never has the status failed."""
     return CheckFact(
         row["check"],
         row["severity"],
-        row["status"],
+        shown_status(row["severity"], row["status"]),
         row["observed"] or 0,
         row["message"] or "",
         row["checked_at"].astimezone(UTC),
@@ -165,14 +166,14 @@ def check_of(row: Mapping[str, Any]) -> CheckFact:
 
 
 def table_facts(catalog: Reader, known: TableNames, facts: TableFacts, control: str) -> TableFacts:
-    """A table's facts, with what its Iceberg tables say."""
+    """A table's facts, with those of its Iceberg tables added."""
     facts = replace(facts, latest=known.latest)
     if not all(catalog.table_exists(name) for name in (known.latest, known.history, known.changes)):
         return facts
     latest, history, changes = (load_table(catalog, name) for name in (known.latest, known.history, known.changes))
     batches = commits_of(changes)
     late, log = late_and_log(catalog, changes, batches, facts.gaps, control, [run.batch for run in facts.runs])
-    told = history.properties
+    properties = history.properties
     marker = next((one.summary for one in commits(history) if names.SUMMARY_BATCH in one.summary), {})
     tables = {known.changes: changes, known.history: history, known.latest: latest}
     foreign = {name: foreign_commits(commits(table)) for name, table in tables.items()}
@@ -180,14 +181,14 @@ def table_facts(catalog: Reader, known: TableNames, facts: TableFacts, control: 
         facts,
         batch=int(marker.get(names.SUMMARY_BATCH, 0)),
         notation=notation_of(catalog, known.history, control),
-        checked_batch=int(told.get(names.CHECKED_BATCH, 0)),
+        checked_batch=int(properties.get(names.CHECKED_BATCH, 0)),
         foreign_writes=tuple(f"{name}: {commit}" for name, found in foreign.items() for commit in found),
         rows=row_count(latest),
         versions=row_count(history),
         changes=row_count(changes),
-        complete_through=moment_of(told.get(names.COMPLETE_THROUGH)),
-        complete_through_by=told.get(names.COMPLETE_THROUGH_BY),
-        sealed_up_to=moment_of(told.get(names.SEALED_UP_TO)),
+        complete_through=moment_of(properties.get(names.COMPLETE_THROUGH)),
+        complete_through_by=properties.get(names.COMPLETE_THROUGH_BY),
+        sealed_up_to=moment_of(properties.get(names.SEALED_UP_TO)),
         runs=tuple(with_lag(facts.runs, batches)),
         late=late,
         schema_changes=tuple(schema_changes(latest)),
@@ -196,14 +197,14 @@ def table_facts(catalog: Reader, known: TableNames, facts: TableFacts, control: 
 
 
 def commits(table: "Table") -> Iterator[Commit]:
-    """The commits of the table's main branch as far as they are not expired, the newest first, then the tagged one."""
+    """The unexpired commits of the table's main branch, the newest first, then the tagged one."""
     by_id = {one.snapshot_id: one for one in table.snapshots()}
     reference = table.refs().get(names.MARKER_TAG)
     tagged = None if reference is None else by_id.get(reference.snapshot_id)
     one = table.current_snapshot()
     while one is not None:
-        said = one.summary
-        operation, summary = (None, {}) if said is None else (said.operation.value, said.additional_properties)
+        found = one.summary
+        operation, summary = (None, {}) if found is None else (found.operation.value, found.additional_properties)
         yield Commit.of(one.snapshot_id, one.timestamp_ms, operation, summary)
         last, one = one, by_id.get(one.parent_snapshot_id or 0)
         if one is None and tagged is not None and (tagged.sequence_number or 0) < (last.sequence_number or 0):
@@ -211,7 +212,7 @@ def commits(table: "Table") -> Iterator[Commit]:
 
 
 def with_lag(runs: Iterable[RunFact], batches: Mapping[int, Commits]) -> Iterable[RunFact]:
-    """The runs, each that took changes with how old the newest of them was."""
+    """The runs; those with changes have their lag added: how old the newest change was."""
     for run in runs:
         commit = batches.get(run.batch) if run.batch is not None and run.changes else None
         known = commit is not None and commit.newest is not None
@@ -220,19 +221,19 @@ def with_lag(runs: Iterable[RunFact], batches: Mapping[int, Commits]) -> Iterabl
 
 
 def row_count(table: "Table") -> int:
-    """How many rows a table has, as its newest snapshot counts them."""
+    """The number of rows of a table, from the summary of its newest snapshot."""
     snapshot = table.current_snapshot()
     summary = snapshot.summary.additional_properties if snapshot and snapshot.summary else {}
     return int(summary.get("total-records", 0)) - int(summary.get("total-position-deletes", 0))
 
 
 def moment_of(text: str | None) -> datetime | None:
-    """A moment as properties have it."""
+    """A time from a table property."""
     return None if text is None else datetime.fromisoformat(text)
 
 
 def schema_changes(table: "Table") -> Iterable[SchemaChange]:
-    """How the table's columns came to be what they are, the oldest change first."""
+    """The changes of the table's columns, the oldest first."""
     schemas = sorted(table.metadata.schemas, key=lambda schema: schema.schema_id)
     for before, after in pairwise(schemas):
         had, has = types_of(before), types_of(after)
@@ -245,11 +246,11 @@ def schema_changes(table: "Table") -> Iterable[SchemaChange]:
 
 
 def types_of(schema: "Schema") -> dict[str, str]:
-    """The columns and their types."""
+    """The columns with their types."""
     return {field.name: str(field.field_type) for field in schema.fields}
 
 
 def first_commit(table: "Table", schema_id: int) -> datetime | None:
-    """The first commit with a schema; None where that snapshot has expired."""
+    """The time of the first commit with a schema; None if that snapshot has expired."""
     times = [one.timestamp_ms for one in table.snapshots() if one.schema_id == schema_id]
     return datetime.fromtimestamp(min(times) / 1000, UTC) if times else None

@@ -1,6 +1,6 @@
-"""What the report knows, as frozen values: the page, the JSON document and the summary all show these.
+"""The facts of the report as frozen values, for the page, the JSON document and the summary.
 
-Never row data: keys as they are stored, names of columns, positions, counts. Times are UTC.
+Never row data: only stored keys, column names, positions and counts. Times are UTC.
 """
 
 from collections.abc import Mapping
@@ -10,11 +10,12 @@ from datetime import datetime
 from siltstone.engine.decode.position_notation import Notation
 from siltstone.engine.schema.gap_record import Gap
 from siltstone.engine.spec.model import Freshness
+from siltstone.quality.results import shown_status
 
 
 @dataclass(frozen=True, slots=True)
 class RunFact:
-    """What one run did to one table. `lag_seconds`: how old the newest change was when it was taken."""
+    """One run of one table. `lag_seconds`: how old the newest change was when the run took it."""
 
     run_id: str
     at: datetime
@@ -31,7 +32,7 @@ class RunFact:
 
 @dataclass(frozen=True, slots=True)
 class CheckFact:
-    """What a check last said of a table."""
+    """The last result of one check of a table."""
 
     check: str
     severity: str
@@ -44,10 +45,15 @@ class CheckFact:
     keys: tuple[str, ...] = ()
     hint: str | None = None
 
+    @property
+    def shown_status(self) -> str:
+        """The status as people see it: a check of severity info never fails."""
+        return shown_status(self.severity, self.status)
+
 
 @dataclass(frozen=True, slots=True)
 class LateFact:
-    """How many changes came so late: committed that long before something that an earlier batch had brought."""
+    """How many changes were this late: committed that long before the newest change of an earlier batch."""
 
     label: str
     changes: int
@@ -55,7 +61,7 @@ class LateFact:
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """Columns that a table got, or whose type changed. `at`: the first commit that had them."""
+    """Columns that were added or whose type changed. `at`: the first commit with them; None if it has expired."""
 
     at: datetime | None
     added: tuple[str, ...] = ()
@@ -64,7 +70,7 @@ class SchemaChange:
 
 @dataclass(frozen=True, slots=True)
 class WindowFact:
-    """A snapshot window by the commit times of its markers. `closed`: None while it is open."""
+    """A snapshot window with the commit times of its markers. `closed`: None while the window is open."""
 
     opened: datetime
     closed: datetime | None = None
@@ -72,7 +78,7 @@ class WindowFact:
 
 @dataclass(frozen=True, slots=True)
 class LogFact:
-    """Changes by commit time: `counts` of equally wide parts from `begins` to `ends`; and the snapshot windows."""
+    """Changes by commit time, as `counts` of equal intervals from `begins` to `ends`, and the snapshot windows."""
 
     begins: datetime
     ends: datetime
@@ -82,11 +88,11 @@ class LogFact:
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """One table. `runs`: the newest, the oldest of them first; `checks`: what they last said.
+    """One table. `runs`: its newest runs, the oldest of them first; `checks`: the last results.
 
-    `batch`: the newest that is published; `checked_batch`: the one up to which the checks have looked;
-    `foreign_writes`: what other programs did to the rows of its tables, in words; `fresh_within`: what the spec says of
-    its age; `notation`: how its positions are shown.
+    `batch`: the newest published batch; `checked_batch`: the newest checked batch; `foreign_writes`: the writes of
+    other programs to its tables, as text; `fresh_within`: the maximum age of its data from the spec; `notation`: how
+    positions are shown.
     """
 
     table: str
@@ -112,7 +118,7 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True)
 class RejectsFact:
-    """Records of a source that wait among the rejects and name no table, of one reason. `file`, `line`: the first's."""
+    """The open rejects of a source that name no table, for one reason. `file`, `line`: the place of the first one."""
 
     source: str
     reason: str
@@ -124,8 +130,8 @@ class RejectsFact:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The whole report. `rejects`: those of no table; `at`: when it was made; `docs`: whether Great Expectations' pages
-    lie beside it."""
+    """The whole report. `rejects`: those that name no table; `at`: the time of the report; `docs`: Great Expectations'
+    pages exist."""
 
     project: str
     namespace: str

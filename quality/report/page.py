@@ -1,36 +1,47 @@
-"""The page: one HTML document with everything in it. Whatever comes from the data is escaped by the template."""
+"""The page: one self-contained HTML document. The template escapes all values."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from siltstone.engine.report import NOT_WELL, NOTHING_NEW
 from siltstone.engine.schema.gap_record import ACKNOWLEDGED, HEALED, OPEN, Gap, iso
+from siltstone.quality.counts import counted
 from siltstone.quality.report.facts import CheckFact, Facts, RunFact, TableFacts
 from siltstone.quality.report.pictures import OUTCOMES, drawn, duration, is_grave
 from siltstone.quality.report.verdict import (
     GRAVITY,
     Level,
     Trouble,
-    counted,
     findings,
     in_words,
+    is_unchecked,
     level_of,
     troubles,
     troubles_of_sources,
     verdict,
 )
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 TROUBLES_SHOWN = 12
-PICTURED = 24  # the page stays small and quick to make, however many tables there are
+PICTURED = 24  # tables with charts: the page stays small with many tables
 OPEN_AT_MOST = 4
 KNOWN_SHOWN = 10
 SAME_YEAR = timedelta(days=300)
-TOLD = {Level.BAD: "cannot be trusted", Level.LOOK: "to be looked at", Level.GOOD: "good", Level.NONE: "never ran"}
+LEVEL_WORDS = {
+    Level.BAD: "cannot be trusted",
+    Level.LOOK: "needs attention",
+    Level.GOOD: "good",
+    Level.NONE: "never ran",
+}
 STATUS_ORDER = ("failed", "acknowledged", "noted", "passed", "not available")
 Bar = tuple[str, int, float]
-Legend = tuple[tuple[str, str], ...]  # a word and the name of its colour
+Legend = tuple[tuple[str, str], ...]  # a label and the name of its colour
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +55,7 @@ class TableView:
     state: str
     is_open: bool = False
     strip: tuple[tuple[str, str], ...] = ()
-    strip_told: str = ""
+    strip_label: str = ""
     last: RunFact | None = None
     last_lag: float | None = None
     known: tuple[Gap, ...] = ()
@@ -57,7 +68,7 @@ class TableView:
     outcomes_seen: Legend = ()
     late: tuple[Bar, ...] = ()
     checks: tuple[CheckFact, ...] = ()
-    checks_told: str = ""
+    checks_summary: str = ""
 
 
 def page(facts: Facts) -> str:
@@ -75,7 +86,9 @@ def page(facts: Facts) -> str:
         "duration": duration,
         "words": words,
         "sentence": sentence,
-        "told": TOLD.__getitem__,
+        "level_words": LEVEL_WORDS.__getitem__,
+        "prose": prose,
+        "counted": counted,
         "slug": lambda text: text.replace(" ", "-").replace("_", "-"),
     }
     views = table_views(facts)
@@ -95,12 +108,12 @@ def page(facts: Facts) -> str:
 
 
 def source(name: str) -> str:
-    """A file beside this one."""
+    """A file of this package."""
     return (files("siltstone.quality.report") / name).read_text(encoding="utf-8")
 
 
 def table_views(facts: Facts) -> list[TableView]:
-    """The tables, the gravest first; of those alike the ones with the most changes."""
+    """The tables, the worst first; tables of the same level by their number of changes."""
     levels = {table.table: level_of(table, facts.at) for table in facts.tables}
     order = sorted(facts.tables, key=lambda table: (GRAVITY[levels[table.table]], -changes_of(table), table.table))
     to_open = [table.table for table in order if levels[table.table] in (Level.BAD, Level.LOOK)][:OPEN_AT_MOST]
@@ -110,20 +123,20 @@ def table_views(facts: Facts) -> list[TableView]:
 
 
 def changes_of(table: TableFacts) -> int:
-    """How many changes the runs shown brought."""
+    """The number of changes in the shown runs."""
     return sum(run.changes for run in table.runs)
 
 
 def table_view(table: TableFacts, place: int, is_open: bool, pictured: int, now: datetime) -> TableView:
-    """One table as the page shows it. `place`: among all tables, of which the first `pictured` have pictures."""
+    """One table as the page shows it. `place`: its index among all tables; the first `pictured` have charts."""
     from markupsafe import Markup
 
     anchor, level = f"table-{place + 1}", level_of(table, now)
     if level == Level.NONE:
-        return TableView(table, anchor, level, (), TOLD[level])
+        return TableView(table, anchor, level, (), LEVEL_WORDS[level])
     with_changes = next((run for run in reversed(table.runs) if run.outcomes), None)
     draws = drawn(table, anchor) if place < pictured else {}
-    checks = sorted(table.checks, key=lambda check: STATUS_ORDER.index(check.status))
+    checks = sorted(table.checks, key=lambda check: STATUS_ORDER.index(check.shown_status))
     found = troubles(table, now)
     gaps = {status: [gap for gap in table.gaps if gap.status == status] for status in (OPEN, ACKNOWLEDGED, HEALED)}
     return TableView(
@@ -134,7 +147,7 @@ def table_view(table: TableFacts, place: int, is_open: bool, pictured: int, now:
         state(table, found, now),
         is_open,
         tuple((kind_of(run), strip_word(run)) for run in table.runs),
-        f"The last {len(table.runs)} runs: " + ", ".join(strip_counts(table.runs)),
+        f"The last {counted(len(table.runs), 'run')}: " + ", ".join(strip_counts(table.runs)),
         table.runs[-1] if table.runs else None,
         next((run.lag_seconds for run in reversed(table.runs) if run.lag_seconds is not None), None),
         tuple(gaps[ACKNOWLEDGED][:KNOWN_SHOWN]),
@@ -147,12 +160,12 @@ def table_view(table: TableFacts, place: int, is_open: bool, pictured: int, now:
         tuple((name, name) for name in OUTCOMES if any(run.outcomes.get(name) for run in table.runs)),
         bars([(late.label, late.changes) for late in table.late]),
         tuple(checks),
-        checks_told(checks),
+        checks_summary(checks),
     )
 
 
 def marks_of(table: TableFacts) -> Legend:
-    """The legend of the picture of the log: what is marked in it."""
+    """The legend of the chart of the log."""
     shown = [gap for gap in table.gaps if gap.status in (OPEN, ACKNOWLEDGED)]
     kinds = {"acknowledged" if gap.status == ACKNOWLEDGED else "for information" for gap in shown if not is_grave(gap)}
     marks = (
@@ -165,21 +178,22 @@ def marks_of(table: TableFacts) -> Legend:
 
 
 def state(table: TableFacts, found: Sequence[Trouble], now: datetime) -> str:
-    """One line on a table: what is wrong, or how fresh it is."""
-    grave = [one for one in found if one.level != Level.GOOD]
-    if grave:
-        more = f", and {len(grave) - 1} more" if len(grave) > 1 else ""
-        places = f"{one.places:,} x " if (one := grave[0]).places > 1 else ""
-        return f"{places}{words(one.what).lower()}{more}"
+    """One line about a table: its first problem, or how fresh it is."""
+    problems = [one for one in found if one.level != Level.GOOD]
+    if problems:
+        first, *others = problems
+        places = f" ({counted(first.places, 'place')})" if first.places > 1 else ""
+        more = f", and {counted(len(others), 'more problem')}" if others else ""
+        return f"{words(first.what).lower()}{places}{more}"
     if not table.runs:
-        return TOLD[Level.NONE]
+        return LEVEL_WORDS[Level.NONE]
     if table.complete_through is None:
         return f"last run {moment(table.runs[-1].at, now)}"
     return f"complete through {moment(table.complete_through, now)}"
 
 
 def figures(facts: Facts) -> list[tuple[str, str, str]]:
-    """The numbers below the verdict: name, value, note."""
+    """The figures below the verdict: name, value, note."""
     ran = [table for table in facts.tables if table.runs]
     if not ran:
         return []
@@ -188,36 +202,50 @@ def figures(facts: Facts) -> list[tuple[str, str, str]]:
     open_gaps, known = findings(facts.tables, OPEN), findings(facts.tables, ACKNOWLEDGED)
     through = [table.complete_through for table in ran if table.complete_through is not None]
     sealed = [table.sealed_up_to for table in ran]
-    whole = [one for one in sealed if one is not None]
+    known_sealed = [one for one in sealed if one is not None]
+    unchecked = sum(map(is_unchecked, ran))
     shown = [
         ("Last run", moment(last.at, facts.at), f"{counted(len(of_last), 'table')}, run {last.run_id}"),
         ("Changes in it", number(sum(run.changes for run in of_last)), rejected_words(of_last)),
-        ("Open gaps", number(open_gaps), f"{number(known)} acknowledged" if known else ""),
+        open_gaps_figure(open_gaps, known, unchecked, len(ran)),
     ]
     if through:
         age = f"{in_words(max(facts.at - min(through), timedelta()))} ago"
         of_all = f"all tables, {age}" if len(ran) > 1 else age
         shown.append(("Complete through", moment(min(through), facts.at), of_all))
-        nothing = "nothing is, in some table" if len(ran) > 1 else ""
-        least = moment(min(whole), facts.at) if len(whole) == len(sealed) else "nothing"
-        shown.append(("Sealed up to", least, "" if len(whole) == len(sealed) else nothing))
+        if len(known_sealed) == len(sealed):
+            shown.append(("Sealed up to", moment(min(known_sealed), facts.at), ""))
+        else:
+            without = counted(len(sealed) - len(known_sealed), "table")
+            shown.append(("Sealed up to", "none", f"none for {without}" if len(ran) > 1 else ""))
     return shown
 
 
+def open_gaps_figure(open_gaps: int, known: int, unchecked: int, ran: int) -> tuple[str, str, str]:
+    """The number of open gaps; unknown if no table was checked, because no check has searched for gaps."""
+    if unchecked == ran and not open_gaps:
+        return "Open gaps", "unknown", "not checked"
+    notes = [
+        f"{known:,} acknowledged" if known else "",
+        f"{counted(unchecked, 'table')} not checked" if unchecked else "",
+    ]
+    return "Open gaps", number(open_gaps), ", ".join(filter(None, notes))
+
+
 def rejected_words(runs: Sequence[RunFact]) -> str:
-    """How many records could not be decoded."""
+    """The number of rejected records as text."""
     rejected = sum(run.rejected for run in runs)
     return f"{counted(rejected, 'record')} rejected" if rejected else ""
 
 
 def bars(counts: Sequence[tuple[str, int]]) -> tuple[Bar, ...]:
-    """Counts with the length of their bar in percent."""
+    """The counts with the lengths of their bars in percent."""
     most = max((count for _, count in counts), default=0) or 1
     return tuple((name, count, round(100 * count / most, 1)) for name, count in counts if count)
 
 
 def kind_of(run: RunFact) -> str:
-    """How a run looks in the strip."""
+    """The CSS class of a run in the strip."""
     if run.status in NOT_WELL or run.exit_code:
         return "bad"
     if run.rejected:
@@ -226,49 +254,49 @@ def kind_of(run: RunFact) -> str:
 
 
 def strip_word(run: RunFact) -> str:
-    """A run in one line."""
+    """The tooltip of a run in the strip."""
     why = ", checks failed" if run.exit_code and run.status not in NOT_WELL else ""
     return f"{moment(run.at)}: {run.status}{why}, {counted(run.changes, 'change')}"
 
 
 def strip_counts(runs: Sequence[RunFact]) -> list[str]:
-    """How many runs of each kind, for those who do not see the strip."""
-    told = {"ok": "good", "bad": "failed", "look": "with rejected records", "idle": "with nothing new"}
+    """The number of runs of each kind, as the text alternative of the strip."""
+    texts = {"ok": "good", "bad": "failed", "look": "with rejected records", "idle": "with nothing new"}
     kinds = [kind_of(run) for run in runs]
-    return [f"{kinds.count(kind)} {word}" for kind, word in told.items() if kind in kinds]
+    return [f"{kinds.count(kind)} {word}" for kind, word in texts.items() if kind in kinds]
 
 
 def healed_words(gaps: Sequence[Gap], now: datetime) -> list[str]:
-    """The healed gaps, a line a check and run."""
+    """The healed gaps, one line per check and run."""
     groups: dict[tuple[str, str | None], list[Gap]] = {}
     for gap in sorted(gaps, key=lambda one: (one.healed_at or one.opened_at, one.check), reverse=True):
         groups.setdefault((gap.check, gap.healed_run), []).append(gap)
     return [
-        f"{sum(gap.findings for gap in group):,} x {words(check).lower()}, by run {run}"
+        f"{words(check)}: {counted(sum(gap.findings for gap in group), 'gap')}, by run {run}"
         + (f" on {moment(group[0].healed_at, now)}" if group[0].healed_at else "")
         for (check, run), group in list(groups.items())[:KNOWN_SHOWN]
     ]
 
 
-def checks_told(checks: Sequence[CheckFact]) -> str:
-    """How many checks passed, failed and so on."""
-    statuses = [check.status for check in checks]
+def checks_summary(checks: Sequence[CheckFact]) -> str:
+    """The number of checks of each status."""
+    statuses = [check.shown_status for check in checks]
     return ", ".join(f"{statuses.count(status)} {status}" for status in STATUS_ORDER if status in statuses)
 
 
 def moment(at: datetime, now: datetime | None = None) -> str:
-    """A moment as people read it, in UTC; of the months around `now` without the year."""
+    """A time in UTC; without the year if it is close to `now`."""
     near = now is not None and abs(now - at) < SAME_YEAR
     return f"{at.astimezone(UTC):%d %b, %H:%M}" if near else f"{at.astimezone(UTC):%d %b %Y, %H:%M}"
 
 
 def exactly(at: datetime) -> str:
-    """A moment with its seconds."""
+    """A time with seconds."""
     return f"{at.astimezone(UTC):%d %b %Y, %H:%M:%S}"
 
 
 def number(value: int | None) -> str:
-    """A count as people read it."""
+    """A count with thousands separators."""
     return "-" if value is None else f"{value:,}"
 
 
@@ -282,3 +310,10 @@ def sentence(text: str) -> str:
     """A message as a sentence."""
     whole = text[:1].upper() + text[1:]
     return whole if whole.endswith((".", "!", "?")) else f"{whole}."
+
+
+def prose(text: str) -> "Markup":
+    """Text as HTML: escaped, with text between backticks as <code>."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # escaped first

@@ -1,4 +1,4 @@
-"""Pictures as inline SVG: drawn by matplotlib in stand-in colours that become the page's own, light or dark."""
+"""Charts as inline SVG, drawn by matplotlib in placeholder colours that are replaced by the page's CSS variables."""
 
 import io
 import logging
@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from siltstone.engine.schema.gap_record import ACKNOWLEDGED, OPEN, Gap
+from siltstone.quality.counts import counted
 from siltstone.quality.report.facts import LogFact, RunFact, TableFacts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# In the order they are stacked; the page's legend shows the same.
+# In stacking order; the page's legend has the same order.
 OUTCOMES: Final = ("opened", "healed", "updated", "absorbed", "superseded", "redelivered")
 INK, LINE, LAG, WINDOW, GAP, KNOWN, CHANGES = (f"#00010{number}" for number in range(7))
 STAND_INS: Final = {name: f"#0002{number:02d}" for number, name in enumerate(OUTCOMES)}
@@ -28,21 +29,21 @@ VARIABLES: Final = {
     CHANGES: "var(--quiet)",
 } | {stand_in: f"var(--{name})" for name, stand_in in STAND_INS.items()}
 Box = tuple[float, float, float, float]
-WIDTH, HEIGHT = 5.0, 1.75  # inches: 360 points, so that words stay readable on a phone
+WIDTH, HEIGHT = 5.0, 1.75  # inches: 360 points, so that text is readable on a phone
 SIZE = 11.0
 DAY: Final = 86_400
 YEAR: Final = 365 * DAY
 UNITS: Final = ((YEAR, "y"), (DAY, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-# Rows that plain numbers order are decades old from the first run on. Every age is close to one of these.
+# Sources that are ordered by numbers can have changes that are decades old. Every age is close to one of these.
 ROUND: Final = (
     *(1, 10, 60, 600, 3_600, 6 * 3_600, DAY, 7 * DAY, 30 * DAY),
     *(YEAR, 10 * YEAR, 100 * YEAR, 1_000 * YEAR),
 )
-MOST_TICKS: Final = 8  # as many labels as fit above each other
+MOST_TICKS: Final = 8  # this many labels fit on the axis
 
 
 def outcomes_by_run(runs: Sequence[RunFact], name: str) -> str | None:
-    """Bars, a run each: its changes by what became of them. None where no run brought a change."""
+    """A bar per run: its changes by outcome. None if no run has changes."""
     if not any(run.outcomes for run in runs):
         return None
     figure, axes = blank()
@@ -60,11 +61,11 @@ def outcomes_by_run(runs: Sequence[RunFact], name: str) -> str | None:
     axes.set_ylim(0, top * 1.08)
     axes.set_yticks([0, top], ["0", short(top)])
     mark_runs(axes, runs)
-    return svg(figure, f"Changes of the last {len(runs)} runs by what became of them", name)
+    return svg(figure, f"Changes of the last {counted(len(runs), 'run')} by outcome", name)
 
 
 def lag_over_time(runs: Sequence[RunFact], name: str) -> str | None:
-    """How old the newest change was when each run took it. None where no run took one."""
+    """The age of the newest change when each run took it. None if no run took one."""
     points = [(x, max(run.lag_seconds, 1.0)) for x, run in enumerate(runs) if run.lag_seconds is not None]
     if not points:
         return None
@@ -80,11 +81,11 @@ def lag_over_time(runs: Sequence[RunFact], name: str) -> str | None:
     axes.hlines(ticks, -0.6, len(runs) - 0.4, color=LINE, linewidth=0.6)
     axes.plot(xs, ys, color=LAG, linewidth=1.6, marker="o", markersize=3.2, clip_on=False, solid_capstyle="round")
     mark_runs(axes, runs)
-    return svg(figure, f"How old the newest change was in the last {len(runs)} runs", name)
+    return svg(figure, f"Age of the newest change in the last {counted(len(runs), 'run')}", name)
 
 
 def where_in_the_log(table: TableFacts, name: str) -> str | None:
-    """Changes by commit time, with snapshot windows and gaps. None where there is nothing to mark."""
+    """Changes by commit time, with snapshot windows and gaps. None if there are no windows and no gaps."""
     gaps = [gap for gap in table.gaps if gap.status in (OPEN, ACKNOWLEDGED) and span_of(gap)]
     if table.log is None or not (gaps or table.log.windows):
         return None
@@ -108,15 +109,14 @@ def where_in_the_log(table: TableFacts, name: str) -> str | None:
 
 
 def is_grave(gap: Gap) -> bool:
-    """Whether a gap is drawn as one to look at: it is open, and does not inform only."""
+    """Whether a gap is drawn as a fault: it is open and its severity is not info."""
     return gap.status == OPEN and gap.severity != "info"
 
 
 def blank() -> "tuple[Figure, Axes]":
-    """An empty picture with nothing but a base line."""
-    logging.getLogger("matplotlib.font_manager").setLevel(
-        logging.ERROR
-    )  # it tells when it lists fonts for the first time
+    """An empty chart with a base line."""
+    # matplotlib logs a message when it lists fonts for the first time.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -139,7 +139,7 @@ def rectangles(
     alpha: float = 1.0,
     upright: bool = True,
 ) -> None:
-    """Filled boxes as one shape: (x, y, width, height), or (x, width, y, height) when not upright."""
+    """Filled boxes as one shape: (x, y, width, height), or (x, width, y, height) if not `upright`."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -153,7 +153,7 @@ def rectangles(
 
 
 def mark_runs(axes: "Axes", runs: Sequence[RunFact]) -> None:
-    """Name the first and the last run."""
+    """Label the first and the last run."""
     axes.set_xlim(-0.6, max(len(runs) - 0.4, 7.4))
     ends = sorted({0, len(runs) - 1})
     axes.set_xticks(ends, [f"{runs[n].at:%d %b %H:%M}" for n in ends])
@@ -162,25 +162,25 @@ def mark_runs(axes: "Axes", runs: Sequence[RunFact]) -> None:
 
 
 def align_ends(axes: "Axes") -> None:
-    """Let the outer words end where the picture ends."""
+    """Align the outer labels with the edges of the chart."""
     first, *_, last = axes.get_xticklabels()
     first.set_horizontalalignment("left")
     last.set_horizontalalignment("right")
 
 
 def span_of(gap: Gap) -> tuple[datetime, datetime] | None:
-    """From when to when a gap lies, by commit time."""
+    """The commit times at which a gap begins and ends."""
     ends = [end for end in (gap.committed_from, gap.committed_to) if end is not None]
     return (min(ends), max(ends)) if ends else None
 
 
 def windows_of(log: LogFact, least: float) -> list[tuple[float, float]]:
-    """The snapshot windows as (begin, width) in seconds; an open one reaches to the end."""
+    """The snapshot windows as (begin, width) in seconds; an open one ends where the chart ends."""
     return [place((window.opened, window.closed or log.ends), log, least) for window in log.windows]
 
 
 def place(span: tuple[datetime, datetime] | None, log: LogFact, least: float) -> tuple[float, float]:
-    """A span as (begin, width) in seconds inside the picture, wide enough to be seen."""
+    """A span as (begin, width) in seconds within the chart, at least `least` wide."""
     assert span is not None
     whole = (log.ends - log.begins).total_seconds() or 1.0
     begin, end = (min(max((each - log.begins).total_seconds(), 0.0), whole) for each in span)
@@ -188,14 +188,14 @@ def place(span: tuple[datetime, datetime] | None, log: LogFact, least: float) ->
     return min(begin, whole - wide), wide
 
 
-def svg(figure: "Figure", told: str, name: str) -> str:
-    """The picture as part of a page: its colours are the page's, its words in the page's font, its ids its own."""
+def svg(figure: "Figure", label: str, name: str) -> str:
+    """The chart as part of a page: with the page's colours and font, and with unique ids."""
     written = io.StringIO()
     figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = written.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>|<defs>\s*<style.*?</defs>|<!--.*?-->", "", text, flags=re.DOTALL)
-    text = re.sub(r'<svg [^>]*viewBox="([^"]*)"[^>]*>', rf'<svg viewBox="\1" role="img" aria-label="{told}">', text)
+    text = re.sub(r'<svg [^>]*viewBox="([^"]*)"[^>]*>', rf'<svg viewBox="\1" role="img" aria-label="{label}">', text)
     text = own_ids(text, name)
     text = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font-size: \1", text)
     text = re.sub(r"(\.\d)\d+", r"\1", re.sub(r"\s*\n\s*", " ", text))
@@ -203,14 +203,14 @@ def svg(figure: "Figure", told: str, name: str) -> str:
 
 
 def own_ids(text: str, name: str) -> str:
-    """The ids that are used, told apart from those of other pictures; the others go."""
+    """Prefix the ids that are used with the name of the chart, and remove the others."""
     used = set(re.findall(r'(?:href="|url\()#([^")]*)', text))
     text = re.sub(r' id="([^"]*)"', lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "", text)
     return re.sub(r'(href="|url\()#', rf"\1#{name}-", text)
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them: the greatest unit."""
+    """A duration in its greatest unit."""
     for size, unit in UNITS:
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"
@@ -218,7 +218,7 @@ def duration(seconds: float) -> str:
 
 
 def short(number: float) -> str:
-    """A count in few signs."""
+    """A count in few characters."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size * 10:
             return f"{number / size:.0f}{unit}"
@@ -228,13 +228,13 @@ def short(number: float) -> str:
 
 
 def moment(at: datetime, width_seconds: float) -> str:
-    """A moment as fine as the picture is."""
+    """A time with the precision that the width of the chart needs."""
     form = "%d %b %Y" if width_seconds > 60 * 86_400 else "%d %b %H:%M" if width_seconds > 3_600 else "%d %b %H:%M:%S"
     return at.astimezone(UTC).strftime(form)
 
 
 def drawn(table: TableFacts, anchor: str) -> dict[str, str]:
-    """All pictures of a table by name; empty ones are left out. `anchor`: the table's place on the page."""
+    """All charts of a table by name, without empty ones. `anchor`: the id of the table on the page."""
     made = {
         "log": where_in_the_log(table, f"{anchor}-log"),
         "outcomes": outcomes_by_run(table.runs, f"{anchor}-outcomes"),

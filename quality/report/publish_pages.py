@@ -1,4 +1,4 @@
-"""The report's pages in another place: a folder, or an object store that people read them from."""
+"""Copies of the report's pages in a folder or an object store."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,16 +11,16 @@ INDEX = "index.html"
 
 
 def copy_pages(project: ProjectSpec, to: str) -> str:
-    """Copy the pages to a folder or a URI, the report's own page last. What is there already is not sent again.
+    """Copy the pages to a folder or a URI, the report's own page last. Unchanged files are skipped.
 
-    Gives: the address of the report's page there.
-    Raises: StorageError: the store refuses it. OSError: the folder cannot be written.
+    Gives: the address of the copied report page.
+    Raises: StorageError: the store refuses a file. OSError: the folder is not writable.
     """
     folder, store = project.root / "report", store_of(to, project.store)
     for file in _pages(project.root):
         address = f"{to.rstrip('/')}/{file.relative_to(folder).as_posix()}"
-        there, own = store.entry(address), file.stat()
-        if there is not None and there.size == own.st_size and there.mtime >= own.st_mtime_ns // 1_000_000:
+        copy, own = store.entry(address), file.stat()
+        if copy is not None and copy.size == own.st_size and copy.mtime >= own.st_mtime_ns // 1_000_000:
             continue
         with store.writer(address) as out:
             out.write(file.read_bytes())
@@ -28,7 +28,7 @@ def copy_pages(project: ProjectSpec, to: str) -> str:
 
 
 def _pages(root: Path) -> Iterator[Path]:
-    """Great Expectations' pages, then the report's."""
+    """Great Expectations' pages, then the report's page."""
     docs = docs_folder(root)
     yield from sorted(file for file in docs.rglob("*") if file.is_file())
     yield root / "report" / INDEX

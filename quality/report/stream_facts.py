@@ -1,4 +1,4 @@
-"""What the newest changes of a table say of the stream: how late they came, and where in the log they lie."""
+"""Facts about the newest changes of a table: how late they arrived, and their commit times."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.table import Table
 
-MOST_CHANGES = 2_000_000  # two columns of so many are read in a second
+MOST_CHANGES = 2_000_000  # two columns of this many rows are read in a second
 PARTS = 72
 STEPS = (timedelta(minutes=1), timedelta(hours=1), timedelta(days=1), timedelta(days=7))
 LABELS = ("up to a minute", "up to an hour", "up to a day", "up to a week", "longer")
@@ -26,7 +26,7 @@ TOO_LATE = "too late: not applied"
 
 @dataclass(frozen=True, slots=True)
 class Commits:
-    """One batch of `changes`: when it was committed, how many changes it brought, the greatest commit time so far."""
+    """One batch of `changes`: when it was committed, its number of changes, the greatest commit time so far."""
 
     batch: int
     at: datetime
@@ -35,7 +35,7 @@ class Commits:
 
 
 def commits_of(changes: "Table") -> dict[int, Commits]:
-    """The batches whose snapshots are still there."""
+    """The batches whose snapshots have not expired."""
     found: dict[int, Commits] = {}
     for snapshot in changes.snapshots():
         summary = snapshot.summary.additional_properties if snapshot.summary else {}
@@ -44,7 +44,7 @@ def commits_of(changes: "Table") -> dict[int, Commits]:
         batch, micros = int(summary[names.SUMMARY_BATCH]), summary.get(names.SUMMARY_MAX_COMMIT)
         at = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
         newest = None if micros is None else moment_of(int(micros))
-        is_reread = names.SUMMARY_REREAD in summary and snapshot.parent_snapshot_id is None  # nothing that is new
+        is_reread = names.SUMMARY_REREAD in summary and snapshot.parent_snapshot_id is None  # it has no new changes
         found[batch] = Commits(batch, at, 0 if is_reread else int(summary.get("added-records", 0)), newest)
     return found
 
@@ -57,7 +57,7 @@ def late_and_log(
     control: str,
     batches: Iterable[int | None],
 ) -> tuple[tuple[LateFact, ...], LogFact | None]:
-    """How late the changes of these batches came, and where they lie in the log. Reads the newest, up to a bound."""
+    """How late the changes of these batches arrived, and their commit times. Reads at most MOST_CHANGES changes."""
     wanted = newest_batches(commits, {batch for batch in batches if batch is not None})
     if not wanted:
         return (), None
@@ -69,7 +69,7 @@ def late_and_log(
 
 
 def newest_batches(commits: Mapping[int, Commits], wanted: Iterable[int]) -> list[int]:
-    """The newest of these batches, as many as hold no more changes than are read."""
+    """The newest of these batches, with at most MOST_CHANGES changes."""
     total, taken = 0, []
     for batch in sorted((batch for batch in wanted if batch in commits), reverse=True):
         total += commits[batch].added
@@ -80,43 +80,43 @@ def newest_batches(commits: Mapping[int, Commits], wanted: Iterable[int]) -> lis
 
 
 def lateness(rows: "pa.Table", commits: Mapping[int, Commits]) -> tuple[LateFact, ...]:
-    """The changes that were committed before something that an earlier batch had brought, by how long before."""
+    """The late changes, by how long they were committed before the newest change of an earlier batch."""
     import pyarrow.compute as pc
 
     counts = dict.fromkeys((*LABELS, TOO_LATE), 0)
     for batch in pc.unique(rows["batch"]).to_pylist():
         mine = rows.filter(pc.equal(rows["batch"], batch))
-        refused = pc.fill_null(mine["too_late"], False)
-        counts[TOO_LATE] += pc.sum(refused).as_py() or 0
+        too_late = pc.fill_null(mine["too_late"], False)
+        counts[TOO_LATE] += pc.sum(too_late).as_py() or 0
         before = newest_before(commits, batch)
         if before is None:
             continue
-        times = mine.filter(pc.invert(refused))["commit_ts"].drop_null().cast("int64")
-        behind = pc.subtract(int(before.timestamp() * 1_000_000), times)
-        for value in behind.filter(pc.greater(behind, 0)).to_pylist():
+        times = mine.filter(pc.invert(too_late))["commit_ts"].drop_null().cast("int64")
+        late_by = pc.subtract(int(before.timestamp() * 1_000_000), times)
+        for value in late_by.filter(pc.greater(late_by, 0)).to_pylist():
             counts[LABELS[bisect_left(STEPS, timedelta(microseconds=value))]] += 1
     return tuple(LateFact(label, count) for label, count in counts.items() if count)
 
 
 def newest_before(commits: Mapping[int, Commits], batch: int) -> datetime | None:
-    """The greatest commit time of the batches before one."""
+    """The greatest commit time of the batches before this one."""
     earlier = [commit.newest for number, commit in commits.items() if number < batch and commit.newest is not None]
     return max(earlier, default=None)
 
 
 def log_of(catalog: Reader, control: str, rows: "pa.Table", gaps: Sequence[Gap]) -> LogFact | None:
-    """The changes by their commit time, over all that is to be marked. None where no change has a time."""
+    """The changes by commit time, over a range that includes all gaps. None if no change has a commit time."""
     import numpy as np
     import pyarrow.compute as pc
 
     times = rows["commit_ts"].drop_null().cast("int64")
     if not len(times):
         return None
-    standing = [gap for gap in gaps if gap.status != HEALED]
-    marks = [end for gap in standing for end in (gap.committed_from, gap.committed_to) if end is not None]
+    current = [gap for gap in gaps if gap.status != HEALED]
+    marks = [end for gap in current for end in (gap.committed_from, gap.committed_to) if end is not None]
     micros = [int(mark.timestamp() * 1_000_000) for mark in marks]
     low, high = min([pc.min(times).as_py(), *micros]), max([pc.max(times).as_py(), *micros])
-    since = times.to_numpy() - low  # a double cannot tell the parts of a few microseconds apart so far from 1970
+    since = times.to_numpy() - low  # relative: doubles are not exact to the microsecond since 1970
     counts, _ = np.histogram(since, bins=PARTS, range=(0, max(high - low, 1)))
     begins, ends = moment_of(low), moment_of(high)
     windows = [one for one in windows_of(catalog, control) if (one.closed or ends) >= begins and one.opened <= ends]
@@ -124,7 +124,7 @@ def log_of(catalog: Reader, control: str, rows: "pa.Table", gaps: Sequence[Gap])
 
 
 def windows_of(catalog: Reader, control: str) -> list[WindowFact]:
-    """The snapshot windows that markers tell of."""
+    """The snapshot windows, from their markers."""
     from pyiceberg.expressions import In
 
     from siltstone.engine.plain_values import records

@@ -1,4 +1,4 @@
-"""Make the report of a project: read the tables, write the page beside Great Expectations' own."""
+"""The report of a project: read the tables and write the page next to Great Expectations' pages."""
 
 import logging
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ LOG = logging.getLogger("siltstone")
 
 
 def page_file(root: Path) -> Path:
-    """Where the page is."""
+    """The file of the page."""
     return root / "report" / "index.html"
 
 
 def facts_of(project: ProjectSpec, at: datetime | None = None) -> Facts:
-    """Everything the report shows, as it is now. Needs no JVM.
+    """The current facts of the report. Needs no JVM.
 
-    Raises: SpecError where the kind of catalog needs a JVM.
+    Raises: SpecError if the kind of catalog needs a JVM.
     """
     catalog: Reader | None
     try:
@@ -40,7 +40,7 @@ def facts_of(project: ProjectSpec, at: datetime | None = None) -> Facts:
 
 
 def known_specs(project: ProjectSpec) -> Sequence[TableSpec]:
-    """The project's specs; none where they do not load: the ledgers still know what ran."""
+    """The project's specs; none if they are invalid: then the report shows the tables of the ledgers."""
     try:
         return load_specs(None, project)
     except SpecError:
@@ -48,24 +48,23 @@ def known_specs(project: ProjectSpec) -> Sequence[TableSpec]:
 
 
 def report_after(project: ProjectSpec, checked: bool) -> str | None:
-    """The address of the page after a run, where checks ran. None where none did, or where the catalog needs a JVM to
-    be read."""
+    """Write the page after a run with checks and give its address. None if no checks ran or no page was written."""
     if not checked:
         return None
     try:
         page = write_page(project, facts_of(project))
         return str(page) if project.report is None else copy_pages(project, project.report)
-    except (SiltstoneError, OSError) as error:  # the tables are written: a page that cannot be is no reason to fail
+    except (SiltstoneError, OSError) as error:  # the tables are written: a missing page must not fail the run
         LOG.warning("No report was written: %s", error)
         return None
 
 
 def write_page(project: ProjectSpec, facts: Facts) -> Path:
-    """Write the page; it appears whole or not at all.
+    """Write the page atomically.
 
-    Raises: SpecError: it cannot be written.
+    Raises: SpecError: the file is not writable.
     """
     file, text = page_file(project.root), page(facts)
-    with writing(file, f"{file.parent} must be a folder that can be written"), whole_file(file) as out:
+    with writing(file, f"{file.parent} must be a writable folder"), whole_file(file) as out:
         out.write(text.encode())
     return file

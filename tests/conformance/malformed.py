@@ -136,7 +136,7 @@ def ticdc(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     yield from canal(teller)
     yield "no extension", lambda r: r.pop("_tidb"), ("_tidb is missing", "canal-json")
     yield "no TSO", lambda r: r.update(_tidb={"watermarkTs": 1}), ("commitTs is missing",)
-    yield "a number that is no TSO", lambda r: r.update(_tidb={"commitTs": 1}), ("commitTs is no TSO",)
+    yield "a number that is no TSO", lambda r: r.update(_tidb={"commitTs": 1}), ("commitTs is not a TSO",)
     yield "the key alone", lambda r: r["_tidb"].update(onlyHandleKey=True), ("onlyHandleKey",)
 
 
@@ -253,7 +253,7 @@ def frames(teller: LineTeller, spare: Iterator[str]) -> Iterator[Broken]:
     yield Broken("no message", "this is no message", ("not base64",))
     yield Broken("no base64", json.dumps(json.loads(next(spare)) | {"value": "no bytes!"}), ("not base64",))
     yield Broken("JSON", json.dumps({"op": "c", "after": {"id": 1}}), ("base64",))
-    yield Broken("another byte in front", changed(lambda data: b"\x01" + data[1:]), ("no Confluent frame", "0x01"))
+    yield Broken("another byte in front", changed(lambda data: b"\x01" + data[1:]), ("not a Confluent frame", "0x01"))
     yield Broken("a frame cut short", changed(lambda data: data[:4]), ("cut short",))
     yield Broken("a body cut short", changed(lambda data: data[:-1]), ("does not fit the body",))
     yield Broken("a body too long", changed(lambda data: data + b"\x00"), ("does not fit the body",))
@@ -289,7 +289,7 @@ def dts(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     yield "no decimal", column(3, ("Decimal", {"value": "12.5.0", "precision": 5, "scale": 1})), ('"price"', "decimal")
     yield "unknown charset", column(1, ("Character", {"charset": "klingon", "value": b"x"})), ("be read", '"name"')
     yield "bytes of another charset", column(1, ("Character", {"charset": "utf8", "value": b"\xff"})), ('"name"',)
-    yield "too few values", lambda r: r["afterImages"].pop(), ("not as many values as fields",)
+    yield "too few values", lambda r: r["afterImages"].pop(), ("the numbers of values and fields differ",)
     yield "no row", lambda r: r.update(afterImages=None), ("without afterImages",)
     yield "no fields", lambda r: r.update(fields=None), ("without fields",)
     yield "no table", lambda r: r.update(objectName=None), ("objectName",)

@@ -202,7 +202,7 @@ def test_too_many_rejects_take_nothing(shop: Shop) -> None:
     assert "Cannot take the batch for shop.things: 1 of 2 records cannot be decoded" in message
     assert "more than rejects.max_fraction 0.01 allows" in message
     assert f'(1 x column "n": the value does not fit int (file:{file}:2))' in message
-    assert "Hint: mend the spec, or raise rejects.max_fraction to take the others" in message
+    assert "Hint: fix the spec, or raise rejects.max_fraction to take the others" in message
     assert nothing_taken(shop)
 
 
@@ -255,7 +255,7 @@ def test_a_file_that_becomes_another_one_meanwhile_takes_nothing(shop: Shop) -> 
     with pytest.MonkeyPatch.context() as patch:
         meanwhile(patch, lambda: shop.write("a.jsonl", other))
         message = failure(shop.run(shop.spec(rejects=1.0)), 3)
-    assert f"in file:{file}:2: the file became another one while it was taken. Nothing of this batch was" in message
+    assert f"in file:{file}:2: the file was replaced while it was taken. Nothing of this batch was" in message
     assert nothing_taken(shop)
     assert shop.taken(shop.spec(rejects=1.0)).rejected == 1
     assert "Zoe" in of_things(shop, "rejects")[0]["record"]
@@ -292,7 +292,7 @@ def test_another_format_is_named_where_no_line_can_be_decoded(shop: Shop) -> Non
     assert '(3 x sequence column "seq" is null or missing (file:' in told
     assert "/a.jsonl:1)); they look like canal-json. Nothing was taken." in told
     told = refused(shop, "avro", CANAL, format="datastream-avro")
-    assert "it is no Avro file. It looks like canal-json. Hint:" in told
+    assert "it is not an Avro file. It looks like canal-json. Hint:" in told
 
 
 def test_what_a_file_of_another_kind_looks_like_is_told(shop: Shop) -> None:

@@ -14,7 +14,7 @@ from siltstone.engine.cli import main
 from siltstone.engine.errors import LockedError, SpecError
 from siltstone.engine.report import DropReport
 from siltstone.engine.run import drop
-from siltstone.engine.run.drop import Unwanted, table_to_drop
+from siltstone.engine.run.drop import TableToDrop, table_to_drop
 from siltstone.engine.run.exclusive_run import one_run
 from siltstone.engine.spec.model import ProjectSpec
 from siltstone.engine.table import drop_tables, ledger
@@ -48,9 +48,9 @@ def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
     return found
 
 
-def unwanted(shop: Shop) -> Unwanted:
+def unwanted(shop: Shop) -> TableToDrop:
     spec = shop.spec()
-    return Unwanted(spec.table, spec.target, spec.file, spec.source.path)
+    return TableToDrop(spec.table, spec.target, spec.file, spec.source.path)
 
 
 def dropped(shop: Shop) -> DropReport:
@@ -101,7 +101,7 @@ def test_nothing_is_left_of_a_dropped_table_and_others_stay(shop: Shop) -> None:
     assert files_of(shop) == []
     assert shop.rows("shop_others_h") == others
     assert {r["consumer"] for r in shop.rows(names.INPUTS)} >= {OTHERS}
-    with pytest.raises(SpecError, match="there is none of"):
+    with pytest.raises(SpecError, match="none of"):
         dropped(shop)
 
 

@@ -237,7 +237,7 @@ def test_a_second_run_at_the_same_time_is_told_to_come_back(shop: Shop) -> None:
     ):
         shop.run()
     assert refused.value.exit_code == 75
-    assert "run again later, or wait for it with --wait" in str(refused.value)
+    assert "retry later, or wait for it with --wait" in str(refused.value)
     assert f"process {os.getpid()} on " in str(refused.value)
 
 
@@ -367,7 +367,7 @@ def test_of_two_runs_that_no_lock_keeps_apart_one_takes_and_the_other_is_told_to
         catch_up_module.Run(StartedRun.now(), shop.project, [spec], shop.spark, silent, None, None).execute().tables
     )
     assert table.exit_code in (0, 75), table.error
-    assert step == "append_changes" or "another run has committed to it since this one looked" in str(table.error)
+    assert step == "append_changes" or "another run has committed to it since this run read it" in str(table.error)
     monkeypatch.setattr(place, step, original)
     shop.write("d.jsonl", [update(4, row(1, "Dan"))])
     shop.taken(spec)

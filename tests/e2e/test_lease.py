@@ -92,9 +92,9 @@ def test_a_run_that_waits_gets_it_when_it_is_given_back(project: ProjectSpec, mo
     first.take(0)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(second.take, 60)
-        first.give_back()
+        first.release()
         waiting.result()
-    first.give_back()  # it is another's now
+    first.release()  # it is another's now
     with pytest.raises(LockedError):
         refuse_leased(project)
 
@@ -112,13 +112,13 @@ def test_a_dead_run_of_this_machine_and_an_ended_lease_stop_nobody(project: Proj
         lease.take(0)
 
 
-def test_a_long_run_prolongs_it(project: ProjectSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_run_extends_it(project: ProjectSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "LASTS", timedelta(seconds=0))
     lease = Lease(project)
     lease.take(0)
     refuse_leased(project)
     monkeypatch.setattr(leases, "LASTS", timedelta(hours=1))
-    lease.prolong()
+    lease.extend()
     with pytest.raises(LockedError):
         refuse_leased(project)
 

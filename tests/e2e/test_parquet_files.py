@@ -132,7 +132,7 @@ def test_where_no_file_says_a_type_nulls_are_those_of_a_text(spark: SparkSession
 def test_what_is_no_parquet_file_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.parquet").write_bytes(content)
     (file,) = list_files(str(tmp_path))
-    with pytest.raises(SourceError, match="it is no Parquet file, or is damaged"):
+    with pytest.raises(SourceError, match="it is not a Parquet file, or is damaged"):
         parquet_groups(file, 0)
 
 

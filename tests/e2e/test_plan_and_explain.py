@@ -128,7 +128,7 @@ def test_the_commands_print_for_people_and_for_programs(
 
     found = json.loads(run("explain", "things", "--key", "id=2", "--json"))
     assert [change["outcome"] for change in found["changes"]] == ["opened", "withdrawn"]
-    assert found["changes"][1]["why"].endswith("it came in batch 2")
+    assert found["changes"][1]["why"].endswith("it arrived in batch 2")
     text = run("explain", "shop.things", "--key", "id=1")
     assert "redelivered" in text
     assert "b.jsonl:2" in text

@@ -240,8 +240,8 @@ def test_a_file_that_its_table_refused_can_be_mended_in_place(shop: Shop) -> Non
     spec = shop.spec(rejects=0.4)
     (table,) = shop.run(spec).tables
     assert (table.status, table.exit_code) == (FAILED, 3)
-    assert "`siltstone rejects replay` applies them once the spec or the code is mended" in str(table.error)
-    assert "a file that no table has taken yet can be replaced by a mended one" in str(table.error)
+    assert "`siltstone rejects replay` applies them once the spec or the code is fixed" in str(table.error)
+    assert "a file that no table has taken yet can be replaced by a corrected file" in str(table.error)
     assert told(shop, spec) == [("a.jsonl", 4, "not JSON", "waiting")]
     mended = [bad[0], insert(2, row(2, "Bob", 2)), insert(3, row(3, "Cy", 3)), json.dumps({"ts_ms": 1}) + "\n"]
     file.write_text("".join(mended), encoding="utf-8")

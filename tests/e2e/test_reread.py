@@ -237,3 +237,14 @@ def test_a_table_can_lose_its_key(shop: Shop) -> None:
     assert sorted((found["id"], found["_copy"]) for found in shop.rows(LATEST)) == [(1, 1), (1, 2), (2, 1)]
     assert read_again(shop, keyed).status == REBUILT
     assert shop.latest() == [(1, "Alice", 0), (2, "Bob", 0)]
+
+
+def test_a_mask_clears_the_texts_of_rejects_too(shop: Shop) -> None:
+    plain = spec_of(shop)
+    taken(shop, plain, a=(insert(1, row(1, "Alice", 1)), update(2, row("four", "Secretary", 4))))
+    assert "Secretary" in str([found["record"] for found in shop.rows("rejects")])
+    masked = shop.spec(columns=COLUMNS | {"name": {"type": "string", "mask": "sha256"}}, rejects=0.6)
+    assert read_again(shop, replace(masked, lateness=timedelta(seconds=15))).exit_code == 0
+    found = shop.rows("rejects")
+    assert [(one["line"], one["record"]) for one in found] == [(2, None)]
+    assert found[0]["reason"]

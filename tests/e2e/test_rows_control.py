@@ -39,7 +39,7 @@ def test_rows_that_are_no_changes_are_counted_as_control_events_and_versions_wit
     (read,), (table,) = report.sources, report.tables
     assert (report.exit_code, read.read, dict(read.taken), read.control, read.rejected) == (0, 6, {"own.t": 4}, 2, 0)
     assert table.warning is not None
-    assert table.warning.startswith("All its changes are dated before 2000.")
+    assert table.warning.startswith("All its changes have a time before 2000.")
     control = spark.table("lake.preimages.control").select("kind", "line", "payload").orderBy("line").collect()
     assert [tuple(row) for row in control] == [("ignored", 2, None), ("null_message", 4, None)]
     versions = spark.table("lake.preimages.t_history").select("id", "a", "_op").orderBy("id", "_position").collect()

@@ -102,7 +102,7 @@ def test_coordinates_that_contradict_scns_are_refused_until_they_order_all(
     refused = run(spark, project, spec)
     assert refused.status == FAILED
     assert refused.exit_code == 3
-    assert "day0.json:1 stands before changes that positions ordered, up to " in str(refused.error)
+    assert "day0.json:1, is before changes that positions ordered, up to " in str(refused.error)
     assert "source.order: coordinates" in str(refused.error)
     assert latest(spark, spec) == [(1, "again")]
     mended = spec_of(project, order="coordinates")
@@ -126,7 +126,7 @@ def test_scns_that_put_changes_otherwise_than_coordinates_are_refused_where_thes
     write(project, "day2.json", [operation("upd", {"V": "x"}, 3, None, row(2, "y"))])
     refused = run(spark, project, spec)
     assert refused.exit_code == 3
-    assert "day1.json:1 behind file:" in str(refused.error)
+    assert "day1.json:1 after file:" in str(refused.error)
     mended = spec_of(project, order="coordinates")
     assert not reread(project, [mended], spark).exit_code
     assert run(spark, project, mended).error is None

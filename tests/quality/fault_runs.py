@@ -1,4 +1,4 @@
-"""Streams with faults in them through the whole engine, and what the checks find of them."""
+"""Runs of the whole engine over streams with faults, and the findings of the checks."""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from siltstone.engine.run import catch_up
 from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import ProjectSpec
 from siltstone.quality.findings import find
-from siltstone.quality.gap_lifecycle import Looked
+from siltstone.quality.gap_lifecycle import CheckPass
 from siltstone.quality.results import Finding, Found
 from siltstone.quality.validate import found_by_checks, read_tables
 from tests.quality.fault_streams import Event, Stream
@@ -24,7 +24,7 @@ Findings = dict[str, dict[str, Found]]
 
 
 @dataclass(frozen=True)
-class Told:
+class TableFinding:
     """A finding with its table."""
 
     table: str
@@ -39,7 +39,7 @@ class Told:
 def deliver(
     spark: SparkSession, project: ProjectSpec, stream: Stream, batches: Sequence[Sequence[Event]]
 ) -> list[Findings]:
-    """Each batch in a file and a run of its own; what the checks of each run find, by table."""
+    """Run each batch as a separate file. Gives the findings of each run, by table."""
     folder = project.root / "events"
     folder.mkdir(parents=True)
     values = [stream.spec(table, str(folder / "*.jsonl"), project.namespace) for table in stream.tables]
@@ -58,23 +58,23 @@ def deliver(
 
 
 def collector(into: Findings) -> Any:
-    """The checks of a run without a judge: what Spark finds is kept."""
+    """The checks of a run without Great Expectations: the findings of Spark are kept."""
 
     def checks(
         spark: SparkSession, project: ProjectSpec, spec: Any, run_id: str, since: int, sums: Any, *_: Any
     ) -> tuple[()]:
         tables = read_tables(spark, project, spec, None, None, since, sums)
-        first = Looked(find(tables, spec, since, spec.quality.checks), since)
+        first = CheckPass(find(tables, spec, since, spec.quality.checks), since)
         into[spec.table] = found_by_checks([first], spec, None, sums)
         return ()
 
     return checks
 
 
-def places(found: Findings) -> list[Told]:
-    """Every single finding; those of checks that sum up are none."""
+def places(found: Findings) -> list[TableFinding]:
+    """Every finding, except the totals of the checks in SUMMARIES."""
     return [
-        Told(table, finding)
+        TableFinding(table, finding)
         for table, checks in found.items()
         for check, what in checks.items()
         if check not in SUMMARIES
@@ -82,28 +82,28 @@ def places(found: Findings) -> list[Told]:
     ]
 
 
-def is_of(told: Told, fault: Fault) -> bool:
-    """Whether a finding speaks of what a fault touched."""
-    finding = told.finding
+def is_of(one: TableFinding, fault: Fault) -> bool:
+    """Whether a finding is about the keys, transactions or range of a fault."""
+    finding = one.finding
     if finding.check == "incomplete_transaction":
         return finding.tx_id in fault.txs
-    if told.key is not None:
-        return told.table in fault.tables and told.key in fault.keys
+    if one.key is not None:
+        return one.table in fault.tables and one.key in fault.keys
     if fault.span is not None and finding.position_from is not None and finding.position_to is not None:
         return finding.position_from <= fault.span[0] and fault.span[1] <= finding.position_to
     return fault.whole
 
 
 def is_found(fault: Fault, found: Findings) -> bool:
-    """Whether one of the checks that have to find a fault did."""
+    """Whether one of the expected checks found the fault."""
     if "duplicates" in fault.checks:
         return all(found[table]["duplicates"].observed > 0 for table in fault.tables)
-    return any(told.finding.check in fault.checks and is_of(told, fault) for told in places(found))
+    return any(one.finding.check in fault.checks and is_of(one, fault) for one in places(found))
 
 
 @dataclass
 class Score:
-    """One line of the table: faults of a kind in a format."""
+    """One row of the table: the faults of one kind in one format."""
 
     injected: int = 0
     detectable: int = 0
@@ -114,14 +114,14 @@ class Score:
     why_not: str | None = None
 
 
-def scored(faulty: Faulty, found: Sequence[Findings], baseline: Sequence[Told]) -> dict[str, Score]:
-    """Faults and findings held against each other, by kind of fault.
+def scored(faulty: Faulty, found: Sequence[Findings], baseline: Sequence[TableFinding]) -> dict[str, Score]:
+    """Faults compared with findings, by kind of fault.
 
     Every fault but the repeated file shows in the first run; what nothing explains, and the stream does not have
     without faults, is false, and counts against every kind of fault that its check is there for.
     """
-    known = {(told.table, told.finding) for told in baseline}
-    seen = [told for run in found for told in places(run) if (told.table, told.finding) not in known]
+    known = {(one.table, one.finding) for one in baseline}
+    seen = [one for run in found for one in places(run) if (one.table, one.finding) not in known]
     scores: dict[str, Score] = {}
     for fault in faulty.faults:
         score = scores.setdefault(fault.kind, Score(checks=fault.checks))
@@ -131,25 +131,25 @@ def scored(faulty: Faulty, found: Sequence[Findings], baseline: Sequence[Told]) 
         if fault.why_not is None:
             score.detectable += 1
             score.found += any(is_found(fault, run) for run in found[-1 if fault.kind == REPEAT else 0 :][:1])
-    for told in seen:
-        mine = {fault.kind for fault in faulty.faults if is_of(told, fault)}
+    for one in seen:
+        mine = {fault.kind for fault in faulty.faults if is_of(one, fault)}
         for kind, score in scores.items():
             score.findings += kind in mine
-            score.false += not mine and told.finding.check in score.checks
+            score.false += not mine and one.finding.check in score.checks
     return scores
 
 
-def unexplained(faulty: Faulty, found: Sequence[Findings], baseline: Sequence[Told]) -> list[Told]:
-    """Findings that no fault explains and that the untouched stream does not have."""
-    known = {(told.table, told.finding) for told in baseline}
+def unexplained(faulty: Faulty, found: Sequence[Findings], baseline: Sequence[TableFinding]) -> list[TableFinding]:
+    """Findings that no fault explains and that the stream without faults does not have."""
+    known = {(one.table, one.finding) for one in baseline}
     return [
-        told
+        one
         for run in found
-        for told in places(run)
-        if (told.table, told.finding) not in known and not any(is_of(told, fault) for fault in faulty.faults)
+        for one in places(run)
+        if (one.table, one.finding) not in known and not any(is_of(one, fault) for fault in faulty.faults)
     ]
 
 
 def a_place(project: ProjectSpec, name: str, root: Path) -> ProjectSpec:
-    """The project again, with a folder and a namespace of its own."""
+    """A copy of the project with a separate folder and namespace."""
     return replace(project, root=root / name, namespace=f"{project.namespace}_{name}")

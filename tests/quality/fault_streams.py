@@ -1,4 +1,4 @@
-"""Recorded streams as lists of events that faults can be put into: plain Python, one reader a format."""
+"""Recorded streams as lists of events, for the injection of faults: plain Python, one reader per format."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +14,7 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Event:
-    """One line and what faults need to know of it. `lane`: delivered in order; `chunk`: the READs of one window."""
+    """One line with the facts that faults need. `lane`: delivered in order; `chunk`: the READs of one window."""
 
     line: str
     kind: str = "other"  # change, read, begin, end, heartbeat, window, other
@@ -28,13 +28,13 @@ class Event:
     chunk: str | None = None
     log: int | None = None
     partition: int | None = None
-    others: tuple[Key, ...] = ()  # keys of the same line beside the first
-    alone: bool = True  # may be taken out by itself: no half of a pair, no part of what is sent again
+    others: tuple[Key, ...] = ()  # the other keys of the same line
+    alone: bool = True  # can be removed alone: not part of a pair or of a redelivery
 
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream, the tables that specs declare of it, and the spec of each."""
+    """A stream, its declared tables, and the spec of each."""
 
     name: str
     events: Sequence[Event]
@@ -42,7 +42,7 @@ class Stream:
     spec: Callable[..., dict[str, Any]]
     grace: timedelta = timedelta(seconds=3)
     has_befores: bool = True
-    names_transactions: bool = False  # others tell of a transaction of which nothing came
+    names_transactions: bool = False  # other transactions identify a missing one
 
 
 def texts(values: Iterable[Any]) -> Key:
@@ -104,18 +104,18 @@ def debezium_event(line: str) -> Event:
 
 
 def transaction(name: str | None) -> str | None:
-    """As the engine names it: PostgreSQL's `txId:lsn` without the part that differs inside one transaction."""
+    """The engine's transaction id: PostgreSQL's `txId:lsn` without the part that differs within one transaction."""
     head, colon, tail = (name or "").partition(":")
     return head if colon and head.isdigit() and tail.isdigit() else name
 
 
 def mod(event: dict[str, Any]) -> int | None:
-    """The partition that the recorder worked out from the key."""
+    """The partition that the recorder computed from the key."""
     return (event.get("rec") or {}).get("murmur2_mod3")
 
 
 def canal() -> Stream:
-    """Messages of one row can be taken out, where Canal sent them once."""
+    """Messages with one row can be removed if Canal sent them once."""
     read = [(line, json.loads(line)) for line in lines(DATA / "mariadb/canal.flat.jsonl.gz")]
     contents = [json.dumps({k: v for k, v in message.items() if k not in ("id", "ts")}) for _, message in read]
     times: dict[str, int] = {}
@@ -131,12 +131,12 @@ def canal() -> Stream:
             return Event(line)
         keys = MARIADB[table].keys
         rows, olds = message["data"] or [], [row or {} for row in message["old"] or [{}]]
-        old, before = olds[0], [row | then for row, then in zip(rows, olds, strict=False)]  # a key change tells two
-        told = [texts(row[k] for k in keys) for row in [*rows, *before]]
-        key = told[0] if len(rows) == 1 else None
+        old, before = olds[0], [row | then for row, then in zip(rows, olds, strict=False)]  # a key change has two keys
+        row_keys = [texts(row[k] for k in keys) for row in [*rows, *before]]
+        key = row_keys[0] if len(rows) == 1 else None
         alone = key is not None and op != "t" and not set(keys) & set(old) and message["id"] not in repeated
         alone = alone and (op != "u" or bool(old))
-        at, others = message["es"] / 1000, tuple(one for one in dict.fromkeys(told) if one != key)
+        at, others = message["es"] / 1000, tuple(one for one in dict.fromkeys(row_keys) if one != key)
         return Event(line, "change", table, key, op, at=at, lane="file", others=others, alone=alone)
 
     def spec(table: str, path: str, namespace: str) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def canal() -> Stream:
 
 
 def spanner(copies: int = 40) -> Stream:
-    """The recorded history of one table again and again: other keys, later times, the partitions taking turns."""
+    """Copies of the recorded history of one table, with other keys, later times and alternating partitions."""
     recorded = [json.loads(line) for line in lines(DATA / "spanner/derived_beam_ordered_within_key.jsonl")]
     found: list[Event] = []
     for copy in range(copies):

@@ -1,10 +1,10 @@
-"""Put a few hundred faults into the recorded streams, see which the checks find, and write the table.
+"""Inject a few hundred faults into the recorded streams, count which ones the checks find, and write the table.
 
     python -m tests.quality.fault_table [--only mariadb,canal] [--seed 7] [--number 40] [--keep FOLDER]
 
-Each format is run by itself: as it is, with many single faults in it, and with each of its large faults. What is found
-goes to `FOLDER/<format>.json` after each of them, and is not done again; the table (`FAULTS.md` and the part of the
-README) is written from all that are there.
+Each format runs alone: without faults, with many single faults, and with each of its large faults. The results are
+stored in `FOLDER/<format>.json` after each run, and a stored run is not repeated. The table (`FAULTS.md`) is written
+from all stored results.
 """
 
 import argparse
@@ -23,25 +23,24 @@ from pyspark.sql import SparkSession
 
 from siltstone.engine.session import spark_session
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
+from siltstone.quality.counts import counted
 from siltstone.quality.results import Finding
 from tests.conftest import TEST_CONF
-from tests.quality.fault_runs import Told, a_place, deliver, places, scored, unexplained
+from tests.quality.fault_runs import TableFinding, a_place, deliver, places, scored, unexplained
 from tests.quality.fault_streams import STREAMS, Stream
 from tests.quality.faults import BULK, Faulty, losses, singles
 from tests.recordings import DATA
 
 HERE = Path(__file__).parent
 PAGE = HERE / "FAULTS.md"
-README = HERE.parents[1] / "README.md"
-BEGIN, END = "<!-- faults: begin -->\n", "<!-- faults: end -->\n"
 
 
 def run_format(
     spark: SparkSession, project: ProjectSpec, stream: Stream, given: argparse.Namespace, root: Path
 ) -> None:
-    """Everything of one format: what it has as it is, the scores by fault, what nothing explains.
+    """The results of one format: its findings without faults, the scores by fault, the unexplained findings.
 
-    What is done stands in a file after each variant, and is not done again.
+    Each variant is stored in a file when it is done, and is not repeated.
     """
     file = given.keep / f"{stream.name}.json"
     result: dict[str, Any] = {"format": stream.name, "done": [], "scores": {}, "strange": []}
@@ -59,28 +58,28 @@ def run_format(
         found = deliver(spark, a_place(project, f"{stream.name}_{name}", root), stream, faulty.batches)
         if name == "whole":
             result["baseline"] = [asdict(one) for run in found for one in places(run)]
-        baseline = [told_of(values) for values in result["baseline"]]
+        baseline = [finding_of(values) for values in result["baseline"]]
         result["scores"] |= {kind: asdict(score) for kind, score in scored(faulty, found, baseline).items()}
         left = baseline if name == "whole" else unexplained(faulty, found, baseline)
-        told(stream.name, name, time.monotonic() - began, left)
+        print_progress(stream.name, name, time.monotonic() - began, left)
         result["strange"] += [] if name == "whole" else [text_of(one) for one in left]
         result["done"].append(name)
         file.write_text(json.dumps(result, indent=1), encoding="utf-8")
 
 
-def told_of(values: dict[str, Any]) -> Told:
-    """A finding as it was written down."""
+def finding_of(values: dict[str, Any]) -> TableFinding:
+    """A finding from the stored values."""
     finding = values["finding"]
-    return Told(values["table"], Finding(**finding | {"columns": tuple(finding["columns"])}))
+    return TableFinding(values["table"], Finding(**finding | {"columns": tuple(finding["columns"])}))
 
 
-def told(stream: str, variant: str, seconds: float, findings: Sequence[Told]) -> None:
+def print_progress(stream: str, variant: str, seconds: float, findings: Sequence[TableFinding]) -> None:
     print(f"{stream} {variant}: {seconds:.0f} s, {len(findings)} findings not explained", flush=True)
     for one in random.Random(1).sample(list(findings), min(5, len(findings))):
         print("   ", text_of(one)[:300], flush=True)
 
 
-def text_of(one: Told) -> str:
+def text_of(one: TableFinding) -> str:
     finding = one.finding
     return f"{one.table} {finding.check} {finding.key or ''} {finding.tx_id or ''}: {finding.message}"
 
@@ -103,16 +102,16 @@ def table(results: Iterable[dict[str, Any]]) -> str:
 
 
 def page(results: Sequence[dict[str, Any]]) -> str:
-    """The page with the table, what cannot be seen and why, and what the untouched streams raise."""
+    """The page: the table, the undetectable faults with the reasons, the findings without faults."""
     injected = sum(score["injected"] for result in results for score in result["scores"].values())
     parts = [
-        "# Faults put into recorded streams\n\nWritten by `make faults`. "
-        f"{injected} faults. *Detectable*: something that is left tells of the fault; *found*: by a check that is "
-        "there for it, on the right key, transaction or range; *precision*: of the findings that speak of a fault, or "
-        "of nothing that was done, those that speak of a fault.\n\n"
+        "# Faults injected into recorded streams\n\nWritten by `make faults`. "
+        f"{injected} faults. *Detectable*: the remaining events show the fault; *found*: by a check that is "
+        "expected to, on the right key, transaction or range; *precision*: the part of all findings that belong to a "
+        "fault.\n\n"
         "The recordings last less than a minute: `quality.grace` is 3 s, `snapshot.margin` 1 s. Spanner's stream is "
-        "its recorded history over again with other keys, later and in three partitions; SharePlex's is written in the "
-        "documented shape.\n",
+        "its recorded history, repeated with other keys, later times and three partitions; SharePlex's is written in "
+        "the documented shape.\n",
         table(results),
         "## Not detectable\n",
         *[
@@ -122,23 +121,19 @@ def page(results: Sequence[dict[str, Any]]) -> str:
             for kind, score in result["scores"].items()
             if score["why_not"]
         ],
-        "\n## The streams as they are\n",
+        "\n## The streams without faults\n",
     ]
     for result in results:
         found = result["baseline"]
-        parts.append(f"- {result['format']}: {len(found)} findings{':' if found else ''}")
-        parts += [f"  - `{text_of(told_of(values))[:200]}`" for values in found[:10]]
+        parts.append(f"- {result['format']}: {counted(len(found), 'finding')}{':' if found else ''}")
+        parts += [f"  - `{text_of(finding_of(values))[:200]}`" for values in found[:10]]
     return "\n".join(parts) + "\n"
 
 
 def written(keep: Path) -> None:
-    """Write the page, and the table in the README where it has a place for it."""
+    """Write the page."""
     results = [json.loads((keep / f"{name}.json").read_text()) for name in STREAMS if (keep / f"{name}.json").is_file()]
     PAGE.write_text(page(results), encoding="utf-8")
-    text = README.read_text(encoding="utf-8")
-    if BEGIN in text:
-        head, rest = text.split(BEGIN)
-        README.write_text(f"{head}{BEGIN}{table(results)}{END}{rest.split(END)[1]}", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,7 +1,7 @@
-"""Faults put into a stream: what each takes out, doubles or moves, and which check has to find it where.
+"""Faults in a stream: what each one removes, repeats or moves, and which check must find it where.
 
-Plain Python. A fault that nothing in what is left can tell says so (`why_not`): a dropped change without a before image
-or a transaction cannot be seen by anybody.
+Plain Python. A fault that the remaining events do not show has the reason in `why_not`: for example, a dropped change
+without a before image or a transaction cannot be detected.
 """
 
 import random
@@ -20,7 +20,7 @@ REPEAT, DROP_LOG, STOP_BEATS, DELAY = "repeat a file", "drop a log file", "stop 
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault: the checks of which one has to find it (none: `why_not`), and all that it touches."""
+    """One fault: the checks of which one must find it (none: `why_not`), and all that it affects."""
 
     kind: str
     checks: tuple[str, ...]
@@ -28,13 +28,13 @@ class Fault:
     keys: frozenset[Key] = frozenset()
     txs: frozenset[str] = frozenset()
     why_not: str | None = None
-    whole: bool = False  # it concerns the source: findings without a key or a transaction are of it, too
-    span: tuple[str, str] | None = None  # of the log: findings without a key that enclose it are of it, too
+    whole: bool = False  # a fault of the source: findings without a key or a transaction belong to it, too
+    span: tuple[str, str] | None = None  # of the log: findings without a key that enclose it belong to it, too
 
 
 @dataclass
 class Faulty:
-    """A stream with faults in it, as the batches of lines that are delivered."""
+    """A stream with faults, as the delivered batches of lines."""
 
     batches: list[list[Event]]
     faults: list[Fault] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Faulty:
 def touched(
     kind: str, checks: Sequence[str], events: Iterable[Event], why_not: str | None = None, whole: bool = False
 ) -> Fault:
-    """A fault that took these events out, or moved them."""
+    """A fault that removed or moved these events."""
     listed = list(events)
     return Fault(
         kind,
@@ -57,7 +57,7 @@ def touched(
 
 
 class Injector:
-    """Puts single faults into one copy of a stream, each on keys and transactions of its own."""
+    """Injects single faults into one copy of a stream, each on separate keys and transactions."""
 
     def __init__(self, stream: Stream, seed: int) -> None:
         self.stream = stream
@@ -81,7 +81,7 @@ class Injector:
         return keys | {e.tx for e in listed if e.tx}
 
     def changes(self) -> list[int]:
-        """Where changes of declared tables stand that may be touched, in an order of chance."""
+        """The indexes of changes of declared tables that can be modified, in random order."""
         found = [
             n
             for n, e in enumerate(self.stream.events)
@@ -91,7 +91,7 @@ class Injector:
         return found
 
     def drop_changes(self, number: int) -> None:
-        """Take single changes out."""
+        """Remove single changes."""
         for n in self.changes():
             event = self.stream.events[n]
             if number == 0:
@@ -103,7 +103,7 @@ class Injector:
                 number -= 1
 
     def seen_by(self, n: int) -> tuple[tuple[str, ...], str | None]:
-        """What tells that a change is missing: its transaction; else the next change of its key."""
+        """What shows that a change is missing: its transaction, or the next change of its key."""
         event = self.stream.events[n]
         if event.tx is not None:
             alone = [e for e in self.stream.events if e.tx == event.tx and e.kind in ("change", "end")] == [event]
@@ -111,10 +111,10 @@ class Injector:
                 return ("incomplete_transaction",), None
         if self.is_told_by_next(n):
             return CONTRADICTIONS, None
-        return (), "no transaction tells of it, nor does the next change of its key"
+        return (), "neither its transaction nor the next change of its key shows it"
 
     def is_told_by_next(self, n: int) -> bool:
-        """Whether the next change of the key does not fit what is left: by its before image, or by what it does."""
+        """Whether the next change of the key contradicts the remaining changes, by its before image or its op."""
         event, events = self.stream.events[n], self.stream.events
         mine = [e for e in events[n + 1 :] if e.table == event.table and (e.op == "t" or e.key == event.key)]
         following = next((e for e in mine if e.kind == "change"), None)
@@ -126,7 +126,7 @@ class Injector:
         return event.op == "c" and (following.op == "u" or is_first)
 
     def drop_ends(self, number: int) -> None:
-        """Take the end of transactions away: the message that says so, or with it the last change."""
+        """Remove the end of transactions: the end message, or the last change that has it."""
         of_tx = defaultdict(list)
         for n, event in enumerate(self.stream.events):
             if event.tx is not None:
@@ -152,7 +152,7 @@ class Injector:
             number -= 1
 
     def drop_transactions(self, number: int) -> None:
-        """Take whole transactions out, with all that tells where they begin and end; no two that are neighbours."""
+        """Remove whole transactions with their begin and end; no two neighbours."""
         of_tx = defaultdict(list)
         for n, event in enumerate(self.stream.events):
             if event.tx is not None:
@@ -175,16 +175,16 @@ class Injector:
             number -= 1
 
     def lost(self, whole: Sequence[Event], declared: Sequence[int]) -> Fault:
-        """A transaction that is gone: told of by the others, by the next change of one of its keys, or by nothing."""
+        """A removed transaction: other transactions show it, or the next change of one of its keys, or nothing."""
         if self.stream.names_transactions:
             places = [event.place for event in whole if event.place]
             return replace(touched(DROP_TX, ("log_gap",), whole), span=(min(places), max(places)))
-        is_told = any(self.is_told_by_next(n) for n in declared)
-        why = None if is_told else "no transaction tells of the one before it, nor does the next change of its keys"
+        is_detectable = any(self.is_told_by_next(n) for n in declared)
+        why = None if is_detectable else "neither the next transaction nor the next change of its keys shows it"
         return touched(DROP_TX, CONTRADICTIONS, whole, why)
 
     def drop_chunks(self, number: int) -> None:
-        """Take the READs of single windows out; the markers stay."""
+        """Remove the READs of single windows; the markers stay."""
         chunks = defaultdict(list)
         for n, event in enumerate(self.stream.events):
             if event.kind == "read" and event.chunk and event.table in self.stream.tables:
@@ -202,18 +202,18 @@ class Injector:
                 self.events[n] = None
 
     def hidden(self, places: Sequence[int]) -> str | None:
-        """Why nobody can tell that a chunk is missing; None where it can be told."""
+        """Why a missing chunk cannot be detected; None if it can be."""
         if any("total_rows_scanned" in event.line for event in self.stream.events):
             return None
         table, later = self.stream.events[places[0]].table, self.stream.events[places[0] :]
         if any(event.table == table and event.op == "t" for event in later):
-            return "no notice says how many rows the snapshot saw, and the table was emptied afterwards"
+            return "no notice has the number of rows of the snapshot, and the table was emptied afterwards"
         if self.ghosts(places):
             return None
-        return "no notice says how many rows the snapshot saw, and every row of the chunk is told by a later change"
+        return "no notice has the number of rows of the snapshot, and every row of the chunk has a later change"
 
     def ghosts(self, places: Sequence[int]) -> list[Key]:
-        """The keys of a chunk that were there before the snapshot, and that nothing changes from its begin on."""
+        """The keys of a chunk that existed before the snapshot and have no change after its begin."""
         first = self.stream.events[places[0]]
         begin = self.begin_of(first)
         keys = {self.stream.events[n].key for n in places}
@@ -229,7 +229,7 @@ class Injector:
         return [key for key, event in last.items() if event.op != "d" and key not in changed]
 
     def begin_of(self, first: Event) -> float:
-        """When the snapshot began: its windows follow each other without a pause of many seconds."""
+        """The begin of the snapshot: its windows follow each other without a pause of many seconds."""
         windows = sorted({e.at for e in self.stream.events if e.kind == "window"})
         begin = max((at for at in windows if at <= first.at), default=first.at)
         for at in reversed([at for at in windows if at <= begin]):
@@ -239,7 +239,7 @@ class Injector:
         return begin - 1
 
     def swap(self, number: int) -> None:
-        """Let two neighbours of one lane change places."""
+        """Swap two neighbours of one lane."""
         lanes = defaultdict(list)
         for n, event in enumerate(self.stream.events):
             if event.kind == "change" and event.table in self.stream.tables:
@@ -259,7 +259,9 @@ class Injector:
             whole = None in (self.events[a], self.events[b])
             if same or whole or not (one.alone and other.alone) or not self.free([one, other]):
                 continue
-            why = "the order is where events stand: swapped, it is another order" if one.place is None else None
+            why = (
+                "events are ordered by their place: after a swap, the order is different" if one.place is None else None
+            )
             self.take(touched(SWAP, ("positions_backwards",), [one, other], why), [one, other])
             self.events[a], self.events[b] = other, one
             number -= 1
@@ -269,7 +271,7 @@ class Injector:
 
 
 def singles(stream: Stream, seed: int, number: int) -> Faulty:
-    """Many small faults at once, each where no other one is."""
+    """Many small faults at once, at separate places."""
     injector = Injector(stream, seed)
     injector.drop_chunks(max(1, number // 10))
     injector.drop_ends(number // 3)
@@ -286,22 +288,22 @@ def losses(stream: Stream, seed: int, number: int) -> Faulty:
 
 
 def repeat_file(stream: Stream, seed: int) -> Faulty:
-    """A third of the stream comes once more, in a file of its own.
+    """A third of the stream is delivered twice, the second time in a separate file.
 
-    Canal's order is where events stand: in another place the same event is another one, and contradicts what was.
+    Canal orders events by their place: in another place the same event is a new one, and contradicts earlier changes.
     What is truncated once more takes the rows of all keys with it.
     """
     events, third = list(stream.events), len(stream.events) // 3
-    again = events[third : 2 * third]
+    repeated = events[third : 2 * third]
     is_known = stream.name != "canal"
-    emptied = set() if is_known else {event.table for event in again if event.op == "t"}
-    meant = [*again, *(event for event in events if event.table in emptied)]
-    found = touched(REPEAT, ("duplicates",) if is_known else (*CONTRADICTIONS, "time_against_order"), meant)
-    return Faulty([events, again], [replace(found, tables=frozenset(stream.tables))])
+    emptied = set() if is_known else {event.table for event in repeated if event.op == "t"}
+    affected = [*repeated, *(event for event in events if event.table in emptied)]
+    found = touched(REPEAT, ("duplicates",) if is_known else (*CONTRADICTIONS, "time_against_order"), affected)
+    return Faulty([events, repeated], [replace(found, tables=frozenset(stream.tables))])
 
 
 def drop_log(stream: Stream, seed: int) -> Faulty:
-    """Everything of two files of the log is missing."""
+    """All events of two log files are missing."""
     counted = Counter(e.log for e in stream.events if e.log is not None)
     inner = sorted(sorted(counted)[1:-1], key=lambda number: counted[number])
     lost = {inner[0], next(number for number in inner if abs(number - inner[0]) > 1)}
@@ -318,7 +320,7 @@ def drop_log(stream: Stream, seed: int) -> Faulty:
 
 
 def stop_beats(stream: Stream, seed: int) -> Faulty:
-    """No heartbeat comes for a time longer than `grace`."""
+    """No heartbeat arrives for longer than `grace`."""
     times = sorted({e.at for e in stream.events if e.kind == "heartbeat"})
     begin = times[len(times) // 3]
     end = begin + 3 * stream.grace.total_seconds()
@@ -327,7 +329,7 @@ def stop_beats(stream: Stream, seed: int) -> Faulty:
 
 
 def delay(stream: Stream, seed: int) -> Faulty:
-    """One partition comes a batch later than the others, from the middle on."""
+    """From the middle on, one partition arrives a batch later than the others."""
     half = sorted(e.at for e in stream.events)[len(stream.events) // 2]
     partitions = sorted({e.partition for e in stream.events if e.partition is not None})
     late = [e for e in stream.events if e.partition == partitions[-1] and e.at > half]

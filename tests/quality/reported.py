@@ -1,4 +1,4 @@
-"""Facts of a report as a project would give them, drawn from a seed: good tables, tables with gaps, failed ones."""
+"""Facts of a realistic report, generated from a seed: good tables, tables with gaps, failed tables."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -109,7 +109,7 @@ def gap(
 
 
 def with_gaps(number: int = 1) -> TableFacts:
-    """A table from whose stream changes are missing: some open, one acknowledged, some healed, windows beside them."""
+    """A table with missing changes: open, acknowledged and healed gaps, and snapshot windows."""
     table = good(number)
     gaps = [gap(table.table, n) for n in range(14)] + [gap(table.table, 60, "open_window")]
     gaps += [gap(table.table, 40, status=ACKNOWLEDGED), gap(table.table, 41, status=HEALED)]
@@ -147,7 +147,7 @@ def failed(number: int = 2) -> TableFacts:
     error = (
         "Cannot take the batch for shop.payments: 812 of 10,204 records cannot be decoded, more than"
         " rejects.max_fraction 0.01 allows (812 x value of column amount is no decimal(12,2))."
-        " Hint: mend the spec, or raise rejects.max_fraction"
+        " Hint: fix the spec, or raise rejects.max_fraction"
     )
     done = RunFact(last.run_id, last.at, 12.0, "failed", None, 0, 0, {}, error, 3)
     return replace(table, runs=(*before, done))

@@ -1,4 +1,4 @@
-"""Plain-Python changes and what the judge makes of them, as the tables the checks look at."""
+"""Plain-Python changes and their fold by the oracle, as the tables that the checks read."""
 
 import zlib
 from collections.abc import Iterable, Sequence
@@ -55,14 +55,14 @@ def change(number: int, op: str, key: Any, row: Row | None = None, **more: Any) 
 
 @dataclass
 class Stage:
-    """One table's columns and keys, and how plain rows become its tables."""
+    """The columns and keys of one table, and the conversion of plain rows to its tables."""
 
     spark: SparkSession
     row: T.StructType
     keys: tuple[str, ...]
 
     def tables(self, changes: Sequence[Row], windows: Iterable[tuple[Any, ...]] = (), **rules: Any) -> Tables:
-        """The changes, and history and latest as the judge folds them (`history` and `latest` override them)."""
+        """The changes, and history and latest as the oracle folds them (`history` and `latest` override them)."""
         given = {name: rules.pop(name, None) for name in ("history", "latest")}
         folded = fold(changes, list(windows), Rules(tuple(self.row.names), self.keys, **rules))
         history = folded[0] if given["history"] is None else given["history"]

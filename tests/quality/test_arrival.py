@@ -1,4 +1,4 @@
-"""What is found depends on which changes there are, not on the order in which they arrive."""
+"""The findings depend on the set of changes, not on the order in which they arrive."""
 
 from collections.abc import Iterator, Sequence
 from random import Random
@@ -9,11 +9,11 @@ from pyspark.sql import types as T
 
 from siltstone.engine.schema.gap_record import HEALED, OPEN, Gap
 from siltstone.quality.findings import find
-from siltstone.quality.gap_lifecycle import Looked, covered, updated
+from siltstone.quality.gap_lifecycle import CheckPass, covered, updated
 from siltstone.quality.recheck import recheck
 from siltstone.quality.results import Finding, Found
 from tests.quality.stage import Row, Stage, change, place
-from tests.quality.test_recheck import VISIT
+from tests.quality.test_recheck import CHECK_RUN
 from tests.unit.spec.cases import spec
 
 ROW = T.StructType([T.StructField("k", T.StringType()), T.StructField("a", T.IntegerType())])
@@ -22,24 +22,24 @@ SPEC = spec()
 SEED, LIVES = 20, 120
 
 
-def told(number: int, op: str, key: str, a: int, before: int | None = None, batch: int = 1) -> Row:
+def row_change(number: int, op: str, key: str, a: int, before: int | None = None, batch: int = 1) -> Row:
     return change(number, op, key, {"a": a}, batch=batch, **({} if before is None else {"before": {"a": before}}))
 
 
 LATE = [
-    *(told(30, "insert", "live twice", 3), told(10, "insert", "live twice", 1, batch=2)),
-    *(told(10, "insert", "unlike", 1), told(30, "update", "unlike", 3, before=1)),
-    told(20, "update", "unlike", 2, before=1, batch=2),
-    *(told(5, "insert", "gone", 1), told(40, "update", "gone", 2)),
-    told(35, "delete", "gone", 1, batch=2),
-    *(told(10, "insert", "sound", 1), told(30, "update", "sound", 3, before=2)),
-    told(20, "update", "sound", 2, before=1, batch=2),
-    *(told(10, "insert", "broken before", 1), told(12, "update", "broken before", 3, before=2)),
-    told(20, "update", "broken before", 4, before=3, batch=2),
+    *(row_change(30, "insert", "live twice", 3), row_change(10, "insert", "live twice", 1, batch=2)),
+    *(row_change(10, "insert", "unlike", 1), row_change(30, "update", "unlike", 3, before=1)),
+    row_change(20, "update", "unlike", 2, before=1, batch=2),
+    *(row_change(5, "insert", "gone", 1), row_change(40, "update", "gone", 2)),
+    row_change(35, "delete", "gone", 1, batch=2),
+    *(row_change(10, "insert", "sound", 1), row_change(30, "update", "sound", 3, before=2)),
+    row_change(20, "update", "sound", 2, before=1, batch=2),
+    *(row_change(10, "insert", "broken before", 1), row_change(12, "update", "broken before", 3, before=2)),
+    row_change(20, "update", "broken before", 4, before=3, batch=2),
 ]
 
 
-def test_older_changes_are_judged_again_where_a_late_one_stands_before_them(spark: SparkSession) -> None:
+def test_older_changes_are_rechecked_if_a_late_change_precedes_them(spark: SparkSession) -> None:
     found = find(Stage(spark, ROW, ("k",)).tables(LATE), SPEC, 1, CHECKS)
     assert {(check, one.key) for check, what in found.items() for one in what.sample} == {
         ("double_insert", '{"k":"live twice"}'),
@@ -49,45 +49,49 @@ def test_older_changes_are_judged_again_where_a_late_one_stands_before_them(spar
 
 
 @pytest.mark.slow
-def test_a_key_that_is_looked_at_again_is_asked_for_whatever_can_be_wrong_with_it(spark: SparkSession) -> None:
-    changes = [told(10, "insert", "x", 1, batch=2), told(30, "update", "x", 3, before=2)]
+def test_all_checks_run_on_a_key_that_is_rechecked(spark: SparkSession) -> None:
+    changes = [row_change(10, "insert", "x", 1, batch=2), row_change(30, "update", "x", 3, before=2)]
     one = Finding("orphan", place(30), place(30), '{"k":"x"}', "the first change of the key is of kind update")
-    book = updated([], [Looked({"orphan": Found(1, None, None, (one,))}, 0)], SPEC, VISIT)
-    looks = recheck(Stage(spark, ROW, ("k",)).tables(changes), SPEC, book, 1, CHECKS)
-    after = updated(book, looks, SPEC, VISIT)
+    book = updated([], [CheckPass({"orphan": Found(1, None, None, (one,))}, 0)], SPEC, CHECK_RUN)
+    passes = recheck(Stage(spark, ROW, ("k",)).tables(changes), SPEC, book, 1, CHECKS)
+    after = updated(book, passes, SPEC, CHECK_RUN)
     assert {gap.check: gap.status for gap in after} == {"orphan": HEALED, "chain_break": OPEN}
 
 
 @pytest.mark.slow
-def test_a_late_insert_heals_an_orphan_and_opens_nothing_where_updates_carry_no_before_image(
+def test_a_late_insert_heals_an_orphan_and_opens_nothing_if_updates_have_no_before_image(
     spark: SparkSession,
 ) -> None:
-    bare = [told(10, "insert", "x", 1), told(20, "update", "x", 2), told(50, "update", "x", 3, batch=2)]
-    orphan = told(40, "delete", "y", 7, before=7)  # of the row it has the key and an index, of which this is the one
-    tables = Stage(spark, ROW, ("k",)).tables([*bare, orphan, told(30, "insert", "y", 1, batch=2)])
+    bare = [
+        row_change(10, "insert", "x", 1),
+        row_change(20, "update", "x", 2),
+        row_change(50, "update", "x", 3, batch=2),
+    ]
+    orphan = row_change(40, "delete", "y", 7, before=7)  # its before image has only the key and one indexed column
+    tables = Stage(spark, ROW, ("k",)).tables([*bare, orphan, row_change(30, "insert", "y", 1, batch=2)])
     one = Finding("orphan", place(40), place(40), '{"k":"y"}', "the first change of the key is of kind delete")
-    book = updated([], [Looked({"orphan": Found(1, None, None, (one,))}, 0)], SPEC, VISIT)
-    after = updated(book, recheck(tables, SPEC, book, 1, CHECKS), SPEC, VISIT)
+    book = updated([], [CheckPass({"orphan": Found(1, None, None, (one,))}, 0)], SPEC, CHECK_RUN)
+    after = updated(book, recheck(tables, SPEC, book, 1, CHECKS), SPEC, CHECK_RUN)
     assert {gap.check: gap.status for gap in after} == {"orphan": HEALED}
 
 
 def life(random: Random, key: str) -> Iterator[Row]:
-    """A row's changes, of which some are lost and the others come in two nights."""
+    """A row's changes, of which some are lost and the others arrive in two batches."""
     a: int | None = None
     for number in range(10, 10 * random.randint(3, 7), 10):
         after = None if a is not None and random.random() < 0.3 else number
         op = "insert" if a is None else "delete" if after is None else "update"
         if random.random() < 0.7:
-            yield told(number, op, key, a if after is None else after, before=a, batch=random.randint(1, 2))
+            yield row_change(number, op, key, a if after is None else after, before=a, batch=random.randint(1, 2))
         a = after
 
 
 def nightly(changes: Sequence[Row], stage: Stage) -> list[Gap]:
-    """The gaps after two nights."""
+    """The gaps after two batches."""
     first, both = stage.tables([row for row in changes if row["batch"] == 1]), stage.tables(changes)
-    book = updated([], [Looked(find(first, SPEC, 0, CHECKS), 0)], SPEC, VISIT)
-    looks = [Looked(find(both, SPEC, 1, CHECKS), 1, covered(book, 1)), *recheck(both, SPEC, book, 1, CHECKS)]
-    return updated(book, looks, SPEC, VISIT)
+    book = updated([], [CheckPass(find(first, SPEC, 0, CHECKS), 0)], SPEC, CHECK_RUN)
+    passes = [CheckPass(find(both, SPEC, 1, CHECKS), 1, covered(book, 1)), *recheck(both, SPEC, book, 1, CHECKS)]
+    return updated(book, passes, SPEC, CHECK_RUN)
 
 
 def places(book: Sequence[Gap]) -> list[tuple[str | None, ...]]:
@@ -95,9 +99,9 @@ def places(book: Sequence[Gap]) -> list[tuple[str | None, ...]]:
 
 
 @pytest.mark.slow
-def test_two_nights_find_what_one_finds(spark: SparkSession) -> None:
+def test_two_batches_have_the_same_findings_as_one(spark: SparkSession) -> None:
     random, stage = Random(SEED), Stage(spark, ROW, ("k",))
     changes = [row for number in range(LIVES) for row in life(random, f"{number:03}")]
-    whole = updated([], [Looked(find(stage.tables(changes), SPEC, 0, CHECKS), 0)], SPEC, VISIT)
+    whole = updated([], [CheckPass(find(stage.tables(changes), SPEC, 0, CHECKS), 0)], SPEC, CHECK_RUN)
     assert len(places(whole)) > LIVES / 4
     assert places(nightly(changes, stage)) == places(whole)

@@ -35,7 +35,7 @@ def test_positions_of_two_logs_that_share_a_channel_are_not_compared(spark: Spar
     assert len(steps_back(spark, [each | {"source": "shard1"} for each in one + other])) == 2
 
 
-def test_each_step_back_is_found_with_the_range_that_comes_again(spark: SparkSession) -> None:
+def test_each_step_back_is_found_with_the_repeated_range(spark: SparkSession) -> None:
     assert steps_back(spark, delivered(10, 20, 30, 20, 30, 40, 35)) == [
         (place(20), place(30), "positions go back at line 4 of one.jsonl"),
         (place(35), place(40), "positions go back at line 7 of one.jsonl"),

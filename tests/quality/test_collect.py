@@ -1,4 +1,4 @@
-"""From Iceberg tables to the report's facts: a small lake, written by PyIceberg, read as the report reads it."""
+"""From Iceberg tables to the report's facts, on a small lake that PyIceberg writes."""
 
 import json
 import re
@@ -59,7 +59,7 @@ ROWS = pa.schema({"id": NUMBER, "amount": pa.decimal128(10, 2)})
 
 
 class Lake:
-    """A catalog in a file, with what runs have left in it."""
+    """A catalog in a file, with the tables of some runs."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -69,7 +69,7 @@ class Lake:
             self.catalog.create_namespace(namespace)
 
     def project_file(self) -> Path:
-        """What commands are told the project by."""
+        """The option that names the project."""
         file = self.root / "siltstone.yaml"
         file.write_text(
             f"catalog: {{name: lake, type: jdbc, uri: 'jdbc:sqlite:{self.root}/catalog.db',"
@@ -83,22 +83,24 @@ class Lake:
         return ProjectSpec(self.root, None, spec, "silt", SparkSpec(), QualitySpec())
 
     def append(
-        self, name: str, schema: pa.Schema, rows: Sequence[Mapping[str, Any]], told: Mapping[str, str] | None = None
+        self, name: str, schema: pa.Schema, rows: Sequence[Mapping[str, Any]], summary: Mapping[str, str] | None = None
     ) -> Table:
         table = self.catalog.create_table_if_not_exists(name, schema)
-        table.append(pa.Table.from_pylist([dict(row) for row in rows], schema=schema), snapshot_properties=told or {})
+        table.append(
+            pa.Table.from_pylist([dict(row) for row in rows], schema=schema), snapshot_properties=summary or {}
+        )
         return table
 
-    def run(self, number: int, table: str = "shop.orders", changes: int = 2, **told: Any) -> None:
+    def run(self, number: int, table: str = "shop.orders", changes: int = 2, **more: Any) -> None:
         at = BEGAN + timedelta(days=number)
         row = {"run_id": f"run{number}", "started_at": at, "seconds": 1.5, "table": table, "status": "ok"}
         row |= {"batch": number, "changes": changes, "rejected": 0, "outcomes": {"opened": changes}, "exit_code": 0}
-        self.append("silt.runs", RUNS, [row | told])
+        self.append("silt.runs", RUNS, [row | more])
 
     def check(self, number: int, check: str, status: str, table: str = "shop.orders") -> dict[str, Any]:
         at = BEGAN + timedelta(days=number, hours=1)
         row = {"run_id": f"run{number}", "checked_at": at, "table": table, "check": check, "severity": "error"}
-        return row | {"status": status, "observed": 0, "message": f"said by run{number}", "keys": []}
+        return row | {"status": status, "observed": 0, "message": f"text of run{number}", "keys": []}
 
     def batch(self, number: int, minutes: Sequence[int], too_late: Sequence[int] = ()) -> None:
         """A batch of changes, committed so many minutes after the beginning."""
@@ -106,8 +108,8 @@ class Lake:
         times = {minute: BEGAN + timedelta(minutes=minute) for minute in minutes}
         rows = [{"batch": number, "commit_ts": at, "too_late": minute in too_late} for minute, at in times.items()]
         micros = int((BEGAN + timedelta(minutes=self.reached)).timestamp() * 1_000_000)
-        told = {"siltstone.batch": str(number), "siltstone.max-commit-us": str(micros)}
-        self.append("silt.shop_orders_changes", CHANGES, rows, told)
+        summary = {"siltstone.batch": str(number), "siltstone.max-commit-us": str(micros)}
+        self.append("silt.shop_orders_changes", CHANGES, rows, summary)
 
 
 @pytest.fixture
@@ -169,7 +171,7 @@ def test_tables_say_how_much_they_hold_and_how_far_they_are_complete(lake: Lake)
     assert change.at is not None
 
 
-def test_a_batch_behind_the_checks_and_what_others_wrote_are_told(lake: Lake) -> None:
+def test_an_unchecked_batch_and_writes_of_other_programs_are_reported(lake: Lake) -> None:
     filled(lake)
     assert [one.what for one in troubles(orders(lake), NOW)] == ["old data"]
     history = lake.append("shop.orders_history", ROWS, [{"id": 3, "amount": 2}], {"siltstone.batch": "5"})
@@ -179,8 +181,8 @@ def test_a_batch_behind_the_checks_and_what_others_wrote_are_told(lake: Lake) ->
     history.delete("id = 3")
     table = orders(lake)
     assert table.batch == 5
-    (told,) = table.foreign_writes
-    assert re.match(r"shop.orders_history: (delete|overwrite) by .* at .* UTC, snapshot \d+: .*1 rows deleted", told)
+    (write,) = table.foreign_writes
+    assert re.match(r"shop.orders_history: (delete|overwrite) by .* at .* UTC, snapshot \d+: .*1 rows deleted", write)
     assert level_of(table, NOW) == Level.BAD
 
 
@@ -188,12 +190,12 @@ def test_the_checks_are_those_of_the_last_run_that_had_any(lake: Lake) -> None:
     filled(lake)
     lake.run(4, changes=0, status="nothing new", outcomes={})
     assert [(check.check, check.status, check.message) for check in orders(lake).checks] == [
-        ("orphan", "passed", "said by run3"),
-        ("sums_close", "passed", "said by run3"),
+        ("orphan", "passed", "text of run3"),
+        ("sums_close", "passed", "text of run3"),
     ]
 
 
-def test_late_changes_are_told_by_how_long_before_what_was_there(lake: Lake) -> None:
+def test_late_changes_are_counted_by_how_late_they_are(lake: Lake) -> None:
     filled(lake)
     assert orders(lake).late == (
         LateFact("up to a minute", 2),
@@ -251,12 +253,12 @@ def test_each_change_is_counted_in_the_log_however_close_together_they_lie(lake:
 
 
 def test_the_log_reaches_from_one_end_of_the_calendar_to_the_other(lake: Lake) -> None:
-    """Programs write their zero and their greatest time where they have none."""
+    """Programs write their zero or their greatest time in place of a missing one."""
     ends = [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)]
     rows = [{"batch": 1, "commit_ts": at, "too_late": False} for at in ends]
     last = (ends[1] - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-    told = {"siltstone.batch": "1", "siltstone.max-commit-us": str(last)}
-    changes = lake.append("silt.shop_orders_changes", CHANGES, rows, told)
+    summary = {"siltstone.batch": "1", "siltstone.max-commit-us": str(last)}
+    changes = lake.append("silt.shop_orders_changes", CHANGES, rows, summary)
     assert commits_of(changes)[1].newest == ends[1]
     log = log_of(lake.catalog, "silt.control", changes.scan().to_arrow(), ())
     assert log is not None
@@ -271,9 +273,9 @@ def test_rejects_that_name_no_table_are_there_by_source_and_reason_while_they_wa
     rows += [rows[0] | {"table": "shop.orders"}, rows[0] | {"batch": 3}]
     rows += [rows[0] | {"batch": 2, "file": "file:/ev/b", "line": 8}, rows[0] | {"file": "file:/ev/c"}]
     taken = {"consumer": "control:/ev", "path": "file:/ev/a", "batch": 1, "from_line": 1, "to_line": 9}
-    unfinished, again = taken | {"path": "file:/ev/b", "batch": 2, "to_line": 7}, taken | {"path": "file:/ev/c"}
+    unfinished, repeated = taken | {"path": "file:/ev/b", "batch": 2, "to_line": 7}, taken | {"path": "file:/ev/c"}
     lake.append("silt.rejects", REJECTS, rows)
-    lake.append("silt.inputs", INPUTS, [taken, unfinished, again, again | {"batch": 2}])
+    lake.append("silt.inputs", INPUTS, [taken, unfinished, repeated, repeated | {"batch": 2}])
     assert facts(lake).rejects == (
         RejectsFact("/ev", "not JSON", 2, "file:/ev/a", 2, NOW),
         RejectsFact("/ev", "odd", 1, "file:/ev/a", 5, NOW),
@@ -287,7 +289,7 @@ def test_of_many_runs_the_newest_are_shown(lake: Lake) -> None:
     assert (len(runs), runs[0].run_id, runs[-1].run_id) == (30, "run6", "run35")
 
 
-def test_a_table_that_runs_seldom_keeps_its_last_run_and_checks(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_runs_rarely_keeps_its_last_run_and_checks(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """The newest commits to the ledgers are all of another table, which has nothing new to check."""
     monkeypatch.setattr(collect, "COMMITS_OF_RUNS", 3)
     lake.run(1, table="shop.weekly", status="failed")
@@ -316,7 +318,7 @@ MOVED_COMMANDS = (
 )
 
 
-def test_a_project_that_was_moved_is_told_by_every_command_and_found_by_doctor(
+def test_every_command_reports_a_moved_project_and_doctor_finds_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
@@ -336,11 +338,11 @@ def test_a_project_that_was_moved_is_told_by_every_command_and_found_by_doctor(
     for command in MOVED_COMMANDS:
         with pytest.raises(SystemExit) as ended:
             main([*command, "--project", str(after / "siltstone.yaml")])
-        said = " ".join(capsys.readouterr().err.split())
-        assert ended.value.code == 2, (command, said)
-        assert f": {before}/warehouse/" in said
-        assert ".metadata.json does not exist." in said
-        assert "if the project or its warehouse was moved, put it back, or make a link to it where it was" in said
+        output = " ".join(capsys.readouterr().err.split())
+        assert ended.value.code == 2, (command, output)
+        assert f": {before}/warehouse/" in output
+        assert ".metadata.json does not exist." in output
+        assert "if the project or its warehouse was moved, put it back, or make a link to it where it was" in output
     (found,) = tables(load_project(after / "siltstone.yaml"))
     assert not found.ok
     assert found.found.startswith("7 of 7 are not where the catalog says: shop.orders (")
@@ -360,8 +362,8 @@ def test_the_command_prints_the_verdict_and_writes_the_page(lake: Lake, capsys: 
         return capsys.readouterr().out
 
     page = lake.root / "report" / "index.html"
-    said, place = report().splitlines()
-    assert re.match(r"No, the data is \d+ (days|years) old\. ", said)
+    headline, place = report().splitlines()
+    assert re.match(r"No, the data is \d+ (days|years) old\. ", headline)
     assert place == str(page)
     assert "shop.orders" in page.read_text(encoding="utf-8")
     assert "data-docs" not in page.read_text(encoding="utf-8")
@@ -378,13 +380,13 @@ def gone_process() -> int:
     return ended.pid
 
 
-def test_a_run_that_was_killed_is_told_before_the_next_one_writes_it_down(
+def test_a_killed_run_is_reported_before_the_next_run_records_it(
     lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:
     filled(lake)
     note = new_note("died", NOW, ("shop.orders",))
     write_note(lake.project, note)
-    assert [run.status for run in orders(lake).runs] == ["ok"] * 3  # it is at work
+    assert [run.status for run in orders(lake).runs] == ["ok"] * 3  # it is running
     write_note(lake.project, replace(note, process=gone_process()))
     assert [run.status for run in orders(lake).runs] == ["ok"] * 3 + ["interrupted"]
     found = troubles(orders(lake), NOW)[0]
@@ -392,4 +394,4 @@ def test_a_run_that_was_killed_is_told_before_the_next_one_writes_it_down(
     file = lake.project_file()
     with pytest.raises(SystemExit):
         main(["runs", "--json", "--project", str(file)])
-    assert "began at 2026-02-10T00:00:00Z did not come to its end" in capsys.readouterr().err
+    assert "began at 2026-02-10T00:00:00Z was interrupted" in capsys.readouterr().err

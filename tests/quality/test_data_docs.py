@@ -1,4 +1,4 @@
-"""Great Expectations' part: judging findings that stand there already, and the pages made of the verdicts."""
+"""The part of Great Expectations: it validates findings, and builds pages of the results."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from siltstone.engine.errors import InvariantViolation
-from siltstone.quality.data_docs import KEEP_RUNS, build_pages, judge, open_context
+from siltstone.quality.data_docs import KEEP_RUNS, build_pages, open_context, validate_batch
 from siltstone.quality.results import Finding, Found, Known
 from siltstone.quality.suite import batch, build_suite, verdicts
 from tests.unit.spec.cases import spec
@@ -24,7 +24,7 @@ FOUND = {
 def run(root: Path, number: int, found: dict[str, Found], known: dict[str, Known] | None = None) -> dict[str, bool]:
     context = open_context(root)
     suite = build_suite(spec(), found)
-    result = judge(context, suite, batch(found, known), f"run{number}", BEGAN + timedelta(minutes=number))
+    result = validate_batch(context, suite, batch(found, known), f"run{number}", BEGAN + timedelta(minutes=number))
     build_pages(context, root, suite.name)
     return verdicts(result.results)
 
@@ -35,18 +35,21 @@ def test_a_check_passes_without_findings_and_fails_with_one(tmp_path: Path, capf
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_check_that_could_not_be_judged_is_an_error_and_no_verdict() -> None:
-    told = {"raised_exception": True, "exception_message": "no such column"}
+def test_a_check_that_cannot_be_evaluated_is_an_error_and_has_no_result() -> None:
+    raised = {"raised_exception": True, "exception_message": "no such column"}
     config = SimpleNamespace(kwargs={"check": "orphan"})
-    for info in (told, {"('siltstone.findings', '', ())": told}):  # Great Expectations tells it plainly, or by metric
+    for info in (
+        raised,
+        {"('siltstone.findings', '', ())": raised},
+    ):  # Great Expectations reports it directly, or by metric
         result = SimpleNamespace(success=False, exception_info=info, expectation_config=config)
-        with pytest.raises(InvariantViolation, match=r"Cannot judge check orphan: .*no such column"):
+        with pytest.raises(InvariantViolation, match=r"Cannot evaluate check orphan: .*no such column"):
             verdicts([result])
 
 
 def test_a_severity_of_the_spec_is_a_severity_of_the_suite() -> None:
-    asked = spec(quality={"severity": {"orphan": "info", "chain_break": "warn", "sums_close": "error"}})
-    suite = build_suite(asked, dict.fromkeys(FOUND, Found()))
+    given = spec(quality={"severity": {"orphan": "info", "chain_break": "warn", "sums_close": "error"}})
+    suite = build_suite(given, dict.fromkeys(FOUND, Found()))
     assert {one.check: one.severity.value for one in suite.expectations} == {
         "orphan": "info",
         "chain_break": "warning",
@@ -54,7 +57,7 @@ def test_a_severity_of_the_spec_is_a_severity_of_the_suite() -> None:
     }
 
 
-def test_the_pages_tell_what_was_found_and_what_could_not_be_looked_for(tmp_path: Path) -> None:
+def test_the_pages_show_findings_and_unavailable_checks(tmp_path: Path) -> None:
     run(tmp_path, 1, FOUND)
     pages = tmp_path / "report" / "data-docs"
     (link,) = re.findall(r"href='([^']+)'", (pages / "index.html").read_text())
@@ -66,7 +69,7 @@ def test_the_pages_tell_what_was_found_and_what_could_not_be_looked_for(tmp_path
     assert "chain_break: not available, no change carries a whole before image." in suite
 
 
-def test_the_pages_ask_nothing_of_the_network(tmp_path: Path) -> None:
+def test_the_pages_make_no_network_requests(tmp_path: Path) -> None:
     run(tmp_path, 1, FOUND)
     pages = list((tmp_path / "report" / "data-docs").rglob("*.html"))
     assert len(pages) == 3
@@ -84,7 +87,7 @@ def test_only_the_newest_runs_of_a_table_are_kept(tmp_path: Path) -> None:
     assert runs == [f"run{number}" for number in reversed(range(2, KEEP_RUNS + 2))]
 
 
-def test_what_is_acknowledged_does_not_fail_and_stands_there_with_its_reason(tmp_path: Path) -> None:
+def test_acknowledged_findings_do_not_fail_and_are_shown_with_their_reason(tmp_path: Path) -> None:
     one, other = (Finding("orphan", "10", "10", f'{{"id":{n}}}', "the first change") for n in (1, 2))
     found = {"orphan": Found(2, "10", "10", (one, other))}
     half, whole = Known({one: "by hanna: <known>"}), Known({one: "by hanna: <known>", other: "by ines: too"}, True)
@@ -100,11 +103,11 @@ def test_what_is_acknowledged_does_not_fail_and_stands_there_with_its_reason(tmp
     assert "2 findings, acknowledged" not in first
 
 
-def test_a_check_that_informs_never_fails_and_says_what_it_found(tmp_path: Path) -> None:
-    asked = spec(quality={"severity": {"orphan": "info"}})
+def test_a_check_of_severity_info_never_fails_and_shows_its_findings(tmp_path: Path) -> None:
+    given = spec(quality={"severity": {"orphan": "info"}})
     context, found = open_context(tmp_path), {"orphan": FOUND["orphan"], "sums_close": Found()}
-    suite = build_suite(asked, found)
-    result = judge(context, suite, batch(found), "run1", BEGAN)
+    suite = build_suite(given, found)
+    result = validate_batch(context, suite, batch(found), "run1", BEGAN)
     build_pages(context, tmp_path, suite.name)
     assert verdicts(result.results) == {"orphan": True, "sums_close": True}
     pages = tmp_path / "report" / "data-docs"
@@ -116,18 +119,20 @@ def test_a_check_that_informs_never_fails_and_says_what_it_found(tmp_path: Path)
     assert "fa-times text-danger" not in page
 
 
-def test_a_page_of_expectations_that_inform_has_nothing_red(tmp_path: Path) -> None:
+def test_a_page_of_expectations_of_severity_info_has_nothing_red(tmp_path: Path) -> None:
     import great_expectations as gx
     import pandas as pd
 
     context = open_context(tmp_path)
     informs = [gx.expectations.ExpectColumnValuesToNotBeNull(column="a", severity="info")]
     fails = [gx.expectations.ExpectColumnValuesToNotBeNull(column="a", severity="warning")]
-    for number, asked in enumerate((informs, fails)):
+    for number, given in enumerate((informs, fails)):
         name = f"shop.things.latest{number}"
-        suite = gx.ExpectationSuite(name=name, expectations=asked)
-        judge(context, suite, pd.DataFrame({"a": [1, None]}), f"run{number}", BEGAN + timedelta(minutes=number))
-        build_pages(context, tmp_path, name, informs=asked is informs)
+        suite = gx.ExpectationSuite(name=name, expectations=given)
+        validate_batch(
+            context, suite, pd.DataFrame({"a": [1, None]}), f"run{number}", BEGAN + timedelta(minutes=number)
+        )
+        build_pages(context, tmp_path, name, is_info=given is informs)
     pages = tmp_path / "report" / "data-docs"
     index = (pages / "index.html").read_text()
     assert re.findall(r"<td>(passed[^<]*|failed)</td>", index) == ["failed", "passed, 1 noted"]

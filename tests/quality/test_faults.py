@@ -1,4 +1,4 @@
-"""A handful of faults in recorded streams, each found by the right check; `make faults` puts a few hundred in."""
+"""A few faults in recorded streams, each found by the right check; `make faults` injects a few hundred."""
 
 from pathlib import Path
 
@@ -27,13 +27,13 @@ def test_single_faults_are_found_where_they_are_and_nothing_else_is(
 
 
 @pytest.mark.slow
-def test_a_stream_without_faults_raises_nothing_and_a_partition_that_stays_behind_is_found(
+def test_a_stream_without_faults_has_no_finding_and_a_partition_that_lags_is_found(
     spark: SparkSession, project: ProjectSpec, tmp_path: Path
 ) -> None:
     stream = spanner(8)
     first, second = deliver(spark, project, stream, (faulty := delay(stream, 5)).batches)
     (fault,) = faulty.faults
     assert is_found(fault, first)
-    assert {told.finding.check for told in places(first)} == {"stalled_source"}
+    assert {one.finding.check for one in places(first)} == {"stalled_source"}
     assert places(second) == []
     assert second["Singers"]["late_changes"].observed > 0

@@ -1,4 +1,4 @@
-"""Each case is a transaction of one source, so that one pass judges them all."""
+"""Each case is a transaction of one source, so that one pass checks all of them."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -57,7 +57,7 @@ SECOND = [
 
 
 def control(spark: SparkSession, *batches: list[str], form: str = "debezium-json") -> DataFrame:
-    """The ledger that these lines leave, a batch each."""
+    """The ledger of these lines, one batch each."""
     found = None
     for number, texts in enumerate(batches, 1):
         read = envelopes(lines(spark, texts), SourceSpec(form, "x"), {}).localCheckpoint()
@@ -77,13 +77,13 @@ def ledger(spark: SparkSession) -> DataFrame:
     return control(spark, FIRST, SECOND).localCheckpoint()
 
 
-def told(rows: DataFrame) -> dict[str, Row]:
+def by_tx(rows: DataFrame) -> dict[str, Row]:
     return {row["tx_id"]: row for row in rows.collect()}
 
 
-def test_a_transaction_is_complete_when_all_came_that_it_announced(ledger: DataFrame) -> None:
+def test_a_transaction_is_complete_when_all_announced_changes_arrived(ledger: DataFrame) -> None:
     found = {
-        tx: (row["state"], row["announced"], row["counted"], row["holes"]) for tx, row in told(states(ledger)).items()
+        tx: (row["state"], row["announced"], row["counted"], row["holes"]) for tx, row in by_tx(states(ledger)).items()
     }
     assert found == {
         "complete": ("complete", 2, 2, 0),
@@ -102,16 +102,16 @@ def test_a_transaction_is_complete_when_all_came_that_it_announced(ledger: DataF
 def test_a_split_transaction_is_open_then_complete_and_an_open_one_is_overdue_later(ledger: DataFrame) -> None:
     def at(batches: int, minutes: float, **more: Any) -> dict[str, str]:
         rows = states(ledger.where(F.col("batch") <= batches), minutes=minutes, **more)
-        return {tx: row["state"] for tx, row in told(rows).items() if tx in ("split", "half", "complete")}
+        return {tx: row["state"] for tx, row in by_tx(rows).items() if tx in ("split", "half", "complete")}
 
     assert at(1, 10) == {"complete": "complete", "split": "open", "half": "open"}
     assert at(2, 14, since=1, before=NOON + GRACE + GRACE) == {"split": "complete", "half": "open"}
-    # Nothing of it comes in the later batch, but it was not overdue yet when the one before was judged.
+    # Nothing of it arrives in the later batch, but it was not overdue when the earlier one was checked.
     later = at(2, 40, since=2, before=NOON + timedelta(minutes=14))
     assert later == {"complete": "complete", "split": "complete", "half": "overdue"}
 
 
-def test_a_source_that_is_behind_is_not_told_of_by_the_clock_of_another(ledger: DataFrame) -> None:
+def test_a_source_that_lags_is_not_overdue_by_the_clock_of_another(ledger: DataFrame) -> None:
     both = ledger.unionByName(ledger.withColumn("source", F.lit("mariadb:hourly")))
     newest = {SOURCE: NOON + timedelta(minutes=60), "mariadb:hourly": NOON}
     found = transaction_states(both, 0, {}, newest, GRACE).where(F.col("tx_id") == "half").collect()
@@ -124,52 +124,53 @@ def test_a_source_that_is_behind_is_not_told_of_by_the_clock_of_another(ledger: 
 def test_a_commit_time_in_the_future_keeps_no_transaction_from_being_overdue(ledger: DataFrame) -> None:
     ahead = F.when(F.col("tx_id") == "half", F.lit(NOON + timedelta(days=900))).otherwise(F.col("commit_ts"))
     wrong = ledger.withColumn("commit_ts", ahead)
-    assert told(states(wrong))["half"]["state"] == "overdue"
+    assert by_tx(states(wrong))["half"]["state"] == "overdue"
     seen = evidence_of(wrong, [SOURCE], 1, {}, None)
-    told_by = {one: moment and moment.astimezone(UTC) for one, moment in seen.commit_newest.items()}
-    assert told_by == {SOURCE: NOON + timedelta(minutes=50)}
+    newest = {one: moment and moment.astimezone(UTC) for one, moment in seen.commit_newest.items()}
+    assert newest == {SOURCE: NOON + timedelta(minutes=50)}
     assert seen.commit_before[SOURCE] == seen.commit_newest[SOURCE]
 
 
-def test_findings_tell_what_is_missing_where(ledger: DataFrame) -> None:
+def test_findings_have_the_missing_counts_by_table(ledger: DataFrame) -> None:
     def findings(table: str) -> dict[str, str]:
         rows = incomplete_transactions(states(ledger), table, T.StructType()).collect()
         assert {row["check"] for row in rows} == {"incomplete_transaction"}
         return {row["tx_id"]: row["message"] for row in rows}
 
     assert findings("shop.orders") == {
-        "short": "transaction short announced 3 changes; 2 came and 1 before the last of them did not, 1 are missing",
-        "half": "transaction half announced 2 changes; 1 came, 1 are missing",
-        "no end": "the end of transaction no end has not come; 2 came and 2 before the last of them did not",
-        "lost whole": "transaction lost whole announced 2 changes; 0 came, 2 are missing",
+        "short": "transaction short announced 3 changes; 2 arrived and 1 before the last of them did not, 1 is missing",
+        "half": "transaction half announced 2 changes; 1 arrived, 1 is missing",
+        "no end": "the end of transaction no end has not arrived;"
+        " 2 changes arrived and 2 before the last of them did not",
+        "lost whole": "transaction lost whole announced 2 changes; 0 arrived, 2 are missing",
     }
     assert set(findings("shop.lines")) == {"short elsewhere"}
 
 
-def test_positions_of_a_finding_are_those_of_the_changes_that_came(ledger: DataFrame) -> None:
-    row = told(states(ledger))["short"]
+def test_positions_of_a_finding_are_those_of_the_changes_that_arrived(ledger: DataFrame) -> None:
+    row = by_tx(states(ledger))["short"]
     assert (row["low"][-25:], row["high"][-25:]) == ("0000000000000064-00000000", "000000000000012C-00000000")
 
 
 @pytest.mark.slow
 def test_spanner_counts_records_over_partitions(spark: SparkSession) -> None:
-    def told_by(tx: str, sequence: int, token: str, last: bool, records: int, partitions: int = 2) -> str:
+    def spanner_record(tx: str, sequence: int, token: str, last: bool, records: int, partitions: int = 2) -> str:
         sizes = {"number_of_records_in_transaction": records, "number_of_partitions_in_transaction": partitions}
         more = {"record_sequence": f"{sequence:08}", "is_last_record_in_transaction_in_partition": last}
         return json.dumps(record(server_transaction_id=tx, partition_token=token, **sizes, **more))
 
-    texts = [told_by("whole", 0, "p1", True, 2), told_by("whole", 1, "p2", True, 2)]
-    texts += [told_by("short", 0, "p1", False, 3), told_by("short", 2, "p2", True, 3)]
-    texts += [told_by("alone", 5, "p1", True, 1, 1)] * 2
+    texts = [spanner_record("whole", 0, "p1", True, 2), spanner_record("whole", 1, "p2", True, 2)]
+    texts += [spanner_record("short", 0, "p1", False, 3), spanner_record("short", 2, "p2", True, 3)]
+    texts += [spanner_record("alone", 5, "p1", True, 1, 1)] * 2
     rows = transaction_states(
         control(spark, texts, form="spanner-json"), 0, {}, {"spanner": datetime(2024, 1, 1, tzinfo=UTC)}, GRACE
     )
-    assert {tx: row["state"] for tx, row in told(rows).items()} == {
+    assert {tx: row["state"] for tx, row in by_tx(rows).items()} == {
         "whole": "complete", "short": "overdue", "alone": "complete",
     }  # fmt: skip
     (finding,) = incomplete_transactions(rows, "T", T.StructType()).collect()
     assert finding["message"] == (
-        "transaction short announced 3 records in 2 partitions; 2 came, of 1 partitions the last one"
+        "transaction short announced 3 records in 2 partitions; 2 arrived; partitions whose last record arrived: 1"
     )
 
 
@@ -185,6 +186,6 @@ def test_shareplex_counts_operations(spark: SparkSession) -> None:
     rows = transaction_states(
         control(spark, texts, form="shareplex-json"), 0, {}, {"shareplex": datetime(2024, 1, 2, tzinfo=UTC)}, GRACE
     )
-    assert {tx: row["state"] for tx, row in told(rows).items()} == {
+    assert {tx: row["state"] for tx, row in by_tx(rows).items()} == {
         "1.1": "complete", "1.2": "overdue", "1.3": "complete", "1.4": "overdue", "1.5": "complete",
     }  # fmt: skip

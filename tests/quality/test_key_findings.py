@@ -1,4 +1,4 @@
-"""Each case is a key of one table, so that one pass of Spark judges them all."""
+"""Each case is a key of one table, so that one pass of Spark checks all of them."""
 
 import math
 from datetime import datetime
@@ -26,7 +26,7 @@ ROW = T.StructType(
         T.StructField("c.d", T.StringType()),
     ]
 )
-LATER = 100  # a read there is not within the margin of what stands at 10 to 30
+LATER = 100  # a READ there is not within the margin of the changes at 10 to 30
 
 
 def row(a: int | None, b: float | None = 0.5, c: str | None = "x") -> Row:
@@ -63,8 +63,8 @@ def chains() -> dict[str, list[Row]]:
     nanos = ("2026-09-21T14:18:23.123456789Z", "2026-09-21T14:18:23.123456788Z")
     chain("other nanosecond", row(1, c=nanos[0]), updated(11, "other nanosecond", row(1, c=nanos[1]), row(2)))
     chain("other digits", row(1, c="1.0"), updated(11, "other digits", row(1, c="1.00"), row(2)))
-    chain("not carried", row(1), op="read", present={"k", "a"})
-    cases["not carried"].append(updated(LATER, "not carried", row(1, 7.0, "y"), row(2)))
+    chain("absent", row(1), op="read", present={"k", "a"})
+    cases["absent"].append(updated(LATER, "absent", row(1, 7.0, "y"), row(2)))
     chain("read saw it", row(2), updated(LATER, "read saw it", row(1), row(2)), op="read")
     chain("twice", row(1), *[updated(12, "twice", row(2), row(3)) for _ in "ab"])
     chain("only the key", row(1), change(11, "delete", "only the key", {}, before={}))
@@ -96,12 +96,12 @@ def at_once(key: str, *steps: tuple[str, int | None, int | None]) -> list[Row]:
 
 
 def unordered(key: str, *steps: tuple[str, int | None, int | None]) -> list[Row]:
-    """The same, but nothing except ops and images tells their order; in the opposite order of arrival."""
+    """The same, but only ops and images show their order; they arrive in the opposite order."""
     return [step | {"tx_order": None} for step in reversed(at_once(key, *steps))]
 
 
 def by_offset(key: str, *steps: tuple[str, int | None, int | None]) -> list[Row]:
-    """The same, in the order of their offsets, and delivered again."""
+    """The same, in the order of their offsets, and delivered twice."""
     numbered = [(n, step | {"tx_order": None}) for n, step in enumerate(at_once(key, *steps), 1)]
     return [step | {"kafka_partition": 0, "kafka_offset": n + first} for first in (0, 10) for n, step in numbered]
 
@@ -141,9 +141,9 @@ def beginnings() -> list[Row]:
         change(11, "insert", "inserted twice", row(2)),
         change(10, "insert", "delivered twice", row(1)),
         change(10, "insert", "delivered twice", row(1)),
-        change(10, "insert", "inserted again", row(1)),
-        change(11, "delete", "inserted again", row(1)),
-        change(12, "insert", "inserted again", row(1)),
+        change(10, "insert", "inserted twice", row(1)),
+        change(11, "delete", "inserted twice", row(1)),
+        change(12, "insert", "inserted twice", row(1)),
         change(10, "read", "read saw the insert", row(1)),
         change(LATER, "insert", "read saw the insert", row(1)),
         change(10, "insert", "revived", row(1)),
@@ -151,8 +151,8 @@ def beginnings() -> list[Row]:
         change(12, "update", "revived", row(1)),
         *at_once("begun and gone", ("insert", None, 1), ("update", 1, 2), ("delete", 2, None)),
         *at_once("gone and back", ("insert", None, 1), ("delete", 1, None), ("insert", None, 2)),
-        change(9, "insert", "over again", row(1)),
-        *at_once("over again", ("delete", 1, None), ("insert", None, 1), ("delete", 1, None), ("insert", None, 2)),
+        change(9, "insert", "repeated", row(1)),
+        *at_once("repeated", ("delete", 1, None), ("insert", None, 1), ("delete", 1, None), ("insert", None, 2)),
         change(8, "insert", "raised", row(1)),
         change(9, "delete", "raised", row(1)),
         *at_once("raised", ("insert", None, 1), ("update", 1, 2)),
@@ -161,7 +161,7 @@ def beginnings() -> list[Row]:
 
 
 def corrupted(history: list[Row], latest: list[Row]) -> tuple[list[Row], list[Row]]:
-    """What other hands did to the tables; the key says what."""
+    """Faults written by other programs; the key names the fault."""
     latest = [dict(row) for row in latest]
 
     def versions(key: str) -> list[Row]:
@@ -189,7 +189,7 @@ UNTILED = {"gap", "overlap", "two open", "none open", "wrongly current"}
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> dict[str, Found]:
-    """What the checks find in all cases at once."""
+    """The findings of all cases."""
     stage = Stage(spark, ROW, ("k",))
     changes = [one for case in chains().values() for one in case] + swapped() + beginnings()
     for key in CORRUPTED:
@@ -243,7 +243,7 @@ def test_a_broken_chain_names_the_columns_and_the_positions_on_both_sides(found:
     assert (finding.position_from, finding.position_to) == (place(10), place(12))
 
 
-def test_a_change_delivered_twice_is_judged_once(found: dict[str, Found]) -> None:
+def test_a_change_delivered_twice_is_checked_once(found: dict[str, Found]) -> None:
     assert found["chain_break"].observed == len(keys(found["chain_break"]))
 
 
@@ -305,16 +305,16 @@ def test_a_commit_time_that_runs_against_the_order_or_ahead_of_the_connector_is_
     }
 
 
-def test_a_broken_chain_tells_its_columns_and_its_transaction(spark: SparkSession) -> None:
+def test_a_broken_chain_has_its_columns_and_its_transaction(spark: SparkSession) -> None:
     broken = [change(10, "insert", "x", row(1)), updated(12, "x", row(2, 0.7), row(3), tx_id="tx 7")]
     tables = Stage(spark, ROW, ("k",)).tables(broken)
     (finding,) = find(tables, spec(), 0, ["chain_break"])["chain_break"].sample
     assert (finding.columns, finding.tx_id) == (("a", "b"), "tx 7")
 
 
-def test_versions_that_lasted_no_time_stand_as_they_were_read(spark: SparkSession) -> None:
-    """A key changes hands twice in one transaction, all of it before the READ's time: the delete comes last in the log,
-    and stands before the insert that takes the key."""
+def test_versions_of_zero_duration_keep_their_order(spark: SparkSession) -> None:
+    """A key moves twice between rows in one transaction, before the READ's time: the delete is last in the log, but
+    precedes the insert that takes the key."""
     moments = "valid_from string, valid_to string, last_position string, position string, is_nth int"
     rows = [("t", "t", "20", "30", 2), ("t", "t", "20", "20", 3), ("t", "t", "10", "10", 1), ("t", None, "40", "40", 4)]
     versions = spark.createDataFrame(rows, moments).select(F.struct("*").alias("version"))

@@ -1,4 +1,4 @@
-"""Whole transactions that never came: what the others of the log tell of them, and what tells of nothing."""
+"""Transactions that are missing completely: other transactions identify them, or nothing does."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,13 +17,13 @@ from tests.unit.decode.given import lines
 
 NOON = datetime.fromtimestamp(1_790_000_000, UTC)
 GRACE = timedelta(minutes=15)
-WEEKS = 60 * 24 * 365 * 100  # minutes behind whatever was recorded
+WEEKS = 60 * 24 * 365 * 100  # minutes after the recordings
 Row = dict[str, Any]
-Told = list[tuple[str | None, str | None, str]]
+Missing = list[tuple[str | None, str | None, str]]
 
 
 def pg(number: int, before: int | None, *lsns: int, commit: int) -> list[Row]:
-    """What a transaction behind the commit `before` leaves: its row of the ledger, and its end at `commit`."""
+    """The control rows of a transaction after the commit `before`: its ledger row, and its end at `commit`."""
     whole = {"source": "postgresql:srv", "tx_id": str(number), "commit_ts": NOON}
     places = [place(lsn if before is None else before, lsn) for lsn in lsns]
     ledger = {"kind": "transaction_ledger", "position": max(places), "payload": f'{{"size":1,"low":"{min(places)}"}}'}
@@ -36,7 +36,7 @@ def message(lsn: int) -> Row:
 
 
 def maria(number: int, domain: int = 0, ends: bool = True, epoch: int = 0, minute: int = 0) -> list[Row]:
-    """What a transaction of one change leaves; DDL has no end, and no row that is counted."""
+    """The control rows of a transaction with one change; DDL has no end and no ledger row."""
     at, here = NOON + timedelta(minutes=minute), binlog(number, epoch)
     whole = {"source": "mariadb:dbz", "tx_id": f"{domain}-7001-{number}", "commit_ts": at}
     ledger = {"kind": "transaction_ledger", "position": here, "payload": f'{{"low":"{here}"}}'}
@@ -58,13 +58,13 @@ def control(spark: SparkSession, *batches: list[Row]) -> DataFrame:
 
 
 def recorded(read: DataFrame) -> DataFrame:
-    """The control rows that envelopes leave."""
+    """The control rows of envelopes."""
     sources = [row["source"] for row in read.select("source").distinct().collect() if row["source"]]
     rows = control_rows(read, sources).unionByName(transaction_rows(read, sources))
     return rows.withColumn("batch", F.lit(1))
 
 
-def told(rows: DataFrame, since: int = 0, before: datetime | None = None, minutes: float = 60) -> Told:
+def found_in(rows: DataFrame, since: int = 0, before: datetime | None = None, minutes: float = 60) -> Missing:
     found = lost_transactions(rows, since, before, NOON + timedelta(minutes=minutes), GRACE, T.StructType())
     if found is None:
         return []
@@ -75,70 +75,75 @@ SOUND = [*pg(1, None, 90, 95, commit=100), *pg(2, 100, 110, 115, commit=120)]
 LOST = pg(3, 120, 122, 125, commit=130)
 AFTER = [
     *pg(4, 130, 140, 145, commit=150),
-    message(160),  # outside of any transaction: what follows names it as if it were a commit
+    message(160),  # outside of transactions: the next transaction names it like a commit
     *pg(5, 160, 160, 165, commit=170),
-    *pg(6, 170, 170, commit=180),  # directly behind: its place is the commit before it
+    *pg(6, 170, 170, commit=180),  # directly after it: its position is the commit before it
 ]
-FOUND = [(place(120, 0), place(130, 140), "nothing came of the transaction that was committed at LSN 130")]
+FOUND = [(place(120, 0), place(130, 140), "nothing arrived of the transaction that was committed at LSN 130")]
 
 
-def test_a_commit_that_is_named_and_whose_end_never_came_is_found_between_its_neighbours(spark: SparkSession) -> None:
-    assert told(control(spark, SOUND + AFTER)) == FOUND
-    assert told(control(spark, SOUND + LOST + AFTER)) == []
+def test_a_named_commit_whose_end_is_missing_is_found_between_its_neighbours(spark: SparkSession) -> None:
+    assert found_in(control(spark, SOUND + AFTER)) == FOUND
+    assert found_in(control(spark, SOUND + LOST + AFTER)) == []
 
 
-def test_a_transaction_that_comes_later_was_not_lost(spark: SparkSession) -> None:
-    assert told(control(spark, SOUND + AFTER), minutes=10) == []  # it can still come
-    apart = control(spark, SOUND, AFTER)
-    assert told(apart, since=1, before=NOON) == FOUND
-    assert told(control(spark, SOUND, AFTER, LOST), since=-1) == []
-    assert told(control(spark, SOUND, LOST, AFTER), since=2, before=NOON + timedelta(hours=5), minutes=600) == []
+def test_a_transaction_that_arrives_later_is_not_missing(spark: SparkSession) -> None:
+    assert found_in(control(spark, SOUND + AFTER), minutes=10) == []  # it can still arrive
+    separate = control(spark, SOUND, AFTER)
+    assert found_in(separate, since=1, before=NOON) == FOUND
+    assert found_in(control(spark, SOUND, AFTER, LOST), since=-1) == []
+    assert found_in(control(spark, SOUND, LOST, AFTER), since=2, before=NOON + timedelta(hours=5), minutes=600) == []
 
 
-def test_nothing_is_known_of_what_was_before_the_first_end_nor_where_ends_have_no_place(spark: SparkSession) -> None:
-    assert told(control(spark, AFTER)) == []
+def test_commits_before_the_first_end_or_without_positions_of_ends_are_unknown(spark: SparkSession) -> None:
+    assert found_in(control(spark, AFTER)) == []
     old = [row | {"payload": str(row["payload"]).replace(":100", "").replace(":120", "")} for row in SOUND]
     rows = control(spark, old)
-    assert told(rows) == []
+    assert found_in(rows) == []
     assert rows.where(is_numbered()).isEmpty()
     # Two connectors, one after the other: the second one has seen no commit when it begins.
-    anew = [*pg(8, None, 190, 195, 197, commit=200), *pg(9, 200, 210, commit=220)]
-    assert told(control(spark, SOUND + LOST + AFTER + anew)) == []
+    second = [*pg(8, None, 190, 195, 197, commit=200), *pg(9, 200, 210, commit=220)]
+    assert found_in(control(spark, SOUND + LOST + AFTER + second)) == []
 
 
-def test_numbers_of_mariadb_that_are_left_out_are_found(spark: SparkSession) -> None:
+def test_missing_numbers_of_mariadb_are_found(spark: SparkSession) -> None:
     first = [*maria(7), *maria(8, ends=False), *maria(9), *maria(3, domain=1)]
     second = [*maria(10), *maria(12), *maria(15), *maria(4, domain=1)]
-    assert told(control(spark, first)) == []
+    assert found_in(control(spark, first)) == []
     rows = control(spark, first, second)
-    assert told(rows, since=1, before=NOON) == [
-        (binlog(10), binlog(12), "nothing came of the transaction numbered 11 in GTID domain 0"),
-        (binlog(12), binlog(15), "nothing came of the transactions numbered 13 to 14 in GTID domain 0"),
+    assert found_in(rows, since=1, before=NOON) == [
+        (binlog(10), binlog(12), "nothing arrived of transaction 11 in GTID domain 0"),
+        (binlog(12), binlog(15), "nothing arrived of transactions 13 to 14 in GTID domain 0"),
     ]
-    assert told(control(spark, first, second, [*maria(11), *maria(13), *maria(14)]), since=-1) == []
+    assert found_in(control(spark, first, second, [*maria(11), *maria(13), *maria(14)]), since=-1) == []
 
 
-def test_where_a_log_began_anew_its_numbers_do_too(spark: SparkSession) -> None:
+def test_numbers_restart_with_the_log(spark: SparkSession) -> None:
     old = [*maria(100), *maria(101), *maria(102, ends=False, minute=1)]
     new = [maria(number, epoch=2, minute=5) for number in (2, 3, 5)]
-    ddl = maria(1, ends=False, minute=4)  # behind RESET MASTER, and before anything that has a position
+    ddl = maria(1, ends=False, minute=4)  # after RESET MASTER, and before any row with a position
     rows = control(spark, [*old, *ddl, *[row for each in new for row in each]])
-    assert told(rows) == [
-        (binlog(3, epoch=2), binlog(5, epoch=2), "nothing came of the transaction numbered 4 in GTID domain 0")
+    assert found_in(rows) == [
+        (binlog(3, epoch=2), binlog(5, epoch=2), "nothing arrived of transaction 4 in GTID domain 0")
     ]
-    hidden = [*maria(3), *maria(4), *maria(5), *[row for each in new for row in each]]  # 4 came, of the log before
-    assert len(told(control(spark, hidden))) == 1
+    hidden = [
+        *maria(3),
+        *maria(4),
+        *maria(5),
+        *[row for each in new for row in each],
+    ]  # number 4 of the log before arrived
+    assert len(found_in(control(spark, hidden))) == 1
 
 
 @pytest.mark.skipif(not recordings.DATA.is_dir(), reason=f"the recordings are not there: {recordings.DATA}")
-def test_real_logs_tell_of_no_lost_transaction_until_one_is_taken_out(spark: SparkSession) -> None:
+def test_a_recorded_log_has_no_missing_transaction_until_one_is_removed(spark: SparkSession) -> None:
     for name, lost, text in (
         ("postgresql/events.avro.jsonl.gz", '"120940:', "committed at LSN"),
-        ("mariadb/debezium.noschema.jsonl.gz", '"0-7001-500"', "numbered 500 in GTID domain 0"),
+        ("mariadb/debezium.noschema.jsonl.gz", '"0-7001-500"', "transaction 500 in GTID domain 0"),
     ):
         texts = list(recordings.lines(recordings.DATA / name))
         read = envelopes(lines(spark, texts), SourceSpec("debezium-json", "x"), {}).drop("text").localCheckpoint()
-        assert told(recorded(read), minutes=WEEKS) == []
+        assert found_in(recorded(read), minutes=WEEKS) == []
         of_lost = [number for number, one in enumerate(texts, 1) if lost in one]
-        ((_, _, message),) = told(recorded(read.where(~F.col("line").isin(of_lost))), minutes=WEEKS)
+        ((_, _, message),) = found_in(recorded(read.where(~F.col("line").isin(of_lost))), minutes=WEEKS)
         assert text in message

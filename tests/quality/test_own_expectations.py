@@ -1,4 +1,4 @@
-"""Expectations of a spec's own, by their names in Great Expectations, on real tables."""
+"""The expectations of a spec, by their names in Great Expectations, on real tables."""
 
 import json
 from pathlib import Path
@@ -56,11 +56,11 @@ def results(spark: SparkSession, project: ProjectSpec) -> dict[str, Any]:
     return {one.check: one for one in run_checks(spark, project, found, "run1", 0)}
 
 
-def test_expectations_are_judged_on_the_tables_and_kept_with_the_other_checks(
+def test_expectations_are_evaluated_on_the_tables_and_recorded_with_the_other_checks(
     spark: SparkSession, project: ProjectSpec, results: dict[str, Any]
 ) -> None:
-    told = {check: (one.severity, one.status, one.observed) for check, one in results.items() if ":" in check}
-    assert told == {
+    by_check = {check: (one.severity, one.status, one.observed) for check, one in results.items() if ":" in check}
+    assert by_check == {
         "latest: expect_column_values_to_not_be_null('a')": ("warn", "passed", 0),
         "latest: expect_column_values_to_be_between('a')": ("error", "failed", 1),
         "latest: expect_column_values_to_be_between('a') #2": ("error", "passed", 0),
@@ -69,10 +69,10 @@ def test_expectations_are_judged_on_the_tables_and_kept_with_the_other_checks(
         "changes: expect_column_values_to_be_in_set('op')": ("error", "passed", 0),
         "latest: expect_column_values_to_be_unique('nowhere')": ("error", "failed", 1),
     }
-    assert results["latest: expect_column_values_to_be_between('a')"].message == "1 of 2 values are not as expected"
+    assert results["latest: expect_column_values_to_be_between('a')"].message == "1 unexpected value among 2"
     assert results["history: expect_column_max_to_be_between('a')"].message == "observed: 3"
     broken = results["latest: expect_column_values_to_be_unique('nowhere')"]
-    assert broken.message.startswith("it could not be evaluated: ")
+    assert broken.message.startswith("the expectation could not be evaluated: ")
     ledger = read_ledger(spark, project, "checks")
     assert ledger is not None
     assert {row["check"] for row in ledger.collect()} == set(results)
@@ -99,13 +99,13 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("given", "hint"), WRONG)
-def test_an_expectation_that_is_not_known_or_not_whole_is_a_violation(given: Any, hint: str | None) -> None:
+def test_an_unknown_or_incomplete_expectation_is_a_violation(given: Any, hint: str | None) -> None:
     found = violation(quality={"expectations": [given]})
     assert found.path == "$.quality.expectations[0]"
     assert hint is None or hint in str(found)
 
 
-def test_every_expectation_that_is_wrong_is_told_with_its_place() -> None:
+def test_every_wrong_expectation_is_reported_with_its_place() -> None:
     given = [WRONG[0][0], named("column_to_exist", column="a"), *(wrong for wrong, _ in WRONG[1:])]
     paths = [found.path for found in violations(quality={"expectations": given, "on_failure": "stop"})]
     places = [0, *range(2, len(given))]
@@ -113,7 +113,7 @@ def test_every_expectation_that_is_wrong_is_told_with_its_place() -> None:
     assert violation(quality={"expectations": {}}).path == "$.quality.expectations"
 
 
-def test_arguments_are_handed_on_as_they_are_written() -> None:
+def test_arguments_are_passed_on_unchanged() -> None:
     (one,) = spec(
         quality={"expectations": [named("column_values_to_be_in_set", column="a", value_set=[1, "b"])]}
     ).quality.expectations

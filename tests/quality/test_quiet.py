@@ -1,4 +1,4 @@
-"""A batch without a change of the table, or of one of its sources: what their control rows tell is looked at."""
+"""Batches without a change of the table or of one of its sources: their control rows are checked."""
 
 import json
 from dataclasses import replace
@@ -28,12 +28,12 @@ def log_file(number: int, batch: int) -> dict[str, Any]:
 
 
 def ledger(tx: str, second: int, announced: int, came: int) -> dict[str, Any]:
-    """A transaction of which this announces so many changes of inventory.customers, and so many came."""
+    """A transaction that announces changes of inventory.customers, of which `came` arrived."""
     part = {"table": "inventory.customers", "is_last": False, "spans": [{"lo": 1, "hi": came}] if came else []}
-    told = {"size": announced, "ended": True, "rows": came, "low": place(second), "parts": [part] if came else []}
-    told |= {"tables": [{"data_collection": "inventory.customers", "event_count": announced}]}
+    payload = {"size": announced, "ended": True, "rows": came, "low": place(second), "parts": [part] if came else []}
+    payload |= {"tables": [{"data_collection": "inventory.customers", "event_count": announced}]}
     where = {"batch": 2, "source": SHOP, "position": place(second), "commit_ts": at(NOON + second * SECOND)}
-    return where | {"kind": "transaction_ledger", "tx_id": tx, "payload": json.dumps(told)}
+    return where | {"kind": "transaction_ledger", "tx_id": tx, "payload": json.dumps(payload)}
 
 
 CONTROL = [
@@ -48,39 +48,41 @@ def tables(spark: SparkSession, changes: list[Row], *sources: str) -> Tables:
     return replace(found, control=frame(spark, CONTROL), sources=sources, since=1, control_since=1)
 
 
-def told(spark: SparkSession, changes: list[Row], *sources: str, several: str = "disjoint") -> dict[str, list[str]]:
+def messages(spark: SparkSession, changes: list[Row], *sources: str, several: str = "disjoint") -> dict[str, list[str]]:
     found = find(tables(spark, changes, *sources), spec(source=source(several=several)), 1, CHECKS)
     return {check: [one.message for one in what.sample] for check, what in found.items() if what.observed}
 
 
 EVERYTHING = {
-    "incomplete_transaction": ["transaction lost announced 1 changes; 0 came, 1 are missing"],
-    "log_gap": ["nothing came of the log files 6 to 7"],
+    "incomplete_transaction": ["transaction lost announced 1 change; 0 arrived, 1 is missing"],
+    "log_gap": ["no event arrived from log files 6 to 7"],
     "open_window": ["snapshot window w was opened and not closed"],
 }
 
 
-def test_what_a_source_tells_is_looked_at_where_nothing_came_of_it(spark: SparkSession) -> None:
+def test_control_rows_are_checked_for_a_source_without_changes(spark: SparkSession) -> None:
     before = change(10, "insert", "x", {"a": 1}, source=SHOP)
-    assert told(spark, [before], SHOP) == EVERYTHING
+    assert messages(spark, [before], SHOP) == EVERYTHING
     of_other = change(9000, "insert", "y", {"a": 1}, batch=2, source=OTHER)
-    assert told(spark, [before, of_other], SHOP) == EVERYTHING
+    assert messages(spark, [before, of_other], SHOP) == EVERYTHING
 
 
-def test_a_source_does_not_go_on_because_another_does(spark: SparkSession) -> None:
+def test_a_source_does_not_advance_because_another_does(spark: SparkSession) -> None:
     of_both = [change(n, "insert", f"{n}", {"a": 1}, batch=2, source=one) for n, one in ((200, SHOP), (9000, OTHER))]
-    assert told(spark, [change(10, "insert", "x", {"a": 1}, source=SHOP), *of_both], SHOP) == EVERYTHING
+    assert messages(spark, [change(10, "insert", "x", {"a": 1}, source=SHOP), *of_both], SHOP) == EVERYTHING
 
 
-def test_what_an_older_name_of_a_log_left_undone_is_told_where_a_newer_one_goes_on(spark: SparkSession) -> None:
+def test_unfinished_work_of_an_older_name_of_a_log_is_found_while_a_newer_name_advances(spark: SparkSession) -> None:
     of_newer = change(9000, "insert", "y", {"a": 1}, batch=2, source=OTHER)
-    found = told(spark, [change(10, "insert", "x", {"a": 1}, source=SHOP), of_newer], SHOP, several="one_log")
-    cut = "transaction cut announced 2 changes; 1 came, 1 are missing"
+    found = messages(spark, [change(10, "insert", "x", {"a": 1}, source=SHOP), of_newer], SHOP, several="one_log")
+    cut = "transaction cut announced 2 changes; 1 arrived, 1 is missing"
     assert found == EVERYTHING | {"incomplete_transaction": [*EVERYTHING["incomplete_transaction"], cut]}
 
 
 @pytest.mark.slow
-def test_a_lost_change_is_told_although_its_table_got_nothing(spark: SparkSession, project: ProjectSpec) -> None:
+def test_a_lost_change_is_found_in_a_run_without_changes_of_its_table(
+    spark: SparkSession, project: ProjectSpec
+) -> None:
     shop = Shop(spark, project)
 
     def run() -> tuple[int, dict[str, str]]:
@@ -94,8 +96,8 @@ def test_a_lost_change_is_told_although_its_table_got_nothing(spark: SparkSessio
     assert run()[0] == 0
     end = {"status": "END", "id": "t1", "event_count": 1, "ts_ms": START_MS + 20_000}
     end |= {"data_collections": [{"data_collection": "shop.things", "event_count": 1}]}
-    beside = event("c", 5000, None, row(7, "of another table"), table="shop.others")
+    of_other = event("c", 5000, None, row(7, "of another table"), table="shop.others")
     message = {"topic": "shop.transaction", "value": end}
-    shop.write("b.jsonl", [json.dumps(message) + "\n", in_transaction(beside, "t2")])
+    shop.write("b.jsonl", [json.dumps(message) + "\n", in_transaction(of_other, "t2")])
     code, statuses = run()
     assert (code, statuses["incomplete_transaction"]) == (5, "failed")

@@ -1,4 +1,4 @@
-"""A recorded stream as it is, and with one change taken out of it."""
+"""A recorded stream, complete and with one change removed."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def recording() -> recordings.Recording:
 
 
 def stored(change: Row) -> Row:
-    """The change with values a table can hold; what an event of an older table lacks is not present."""
+    """The change with values that a table can hold; columns that an older table lacks are not present."""
 
     def values(row: Row | None) -> Row | None:
         return None if row is None else {name: value(name, row[name]) for name in row}
@@ -52,7 +52,7 @@ def test_a_recording_with_snapshots_key_changes_and_a_truncate_has_no_finding(
     assert observed(spark, recording, recording.changes[TABLE.name]) == {}
 
 
-def test_an_update_taken_out_of_a_recording_breaks_one_chain(
+def test_an_update_removed_from_a_recording_breaks_one_chain(
     spark: SparkSession, recording: recordings.Recording
 ) -> None:
     changes = recording.changes[TABLE.name]

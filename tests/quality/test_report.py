@@ -1,4 +1,4 @@
-"""The report: one page that stands on its own, says the verdict first, and escapes whatever comes from the data."""
+"""The report: one self-contained page that has the verdict first and escapes all values."""
 
 import json
 import re
@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 import pytest
 
 from siltstone.engine.schema.gap_record import OPEN
+from siltstone.quality.catalogue import CHECKS
+from siltstone.quality.counts import counted
 from siltstone.quality.report.facts import Facts, RejectsFact, TableFacts
 from siltstone.quality.report.page import PICTURED, page
 from siltstone.quality.report.pictures import YEAR, drawn, lag_over_time
@@ -35,12 +37,12 @@ CASES: dict[str, Callable[[], Facts]] = {
 
 @cache
 def made(case: str) -> str:
-    """The page of a case: drawing takes the time of a test, so it is drawn once."""
+    """The page of a case. It is drawn once, because drawing takes long."""
     return page(CASES[case]())
 
 
 class Reading(HTMLParser):
-    """A page as a reader gets it: its words, its links, the ids in it."""
+    """A parsed page: its text, its links, its ids."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -68,7 +70,7 @@ class Reading(HTMLParser):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_page_stands_on_its_own(case: str) -> None:
+def test_a_page_is_self_contained(case: str) -> None:
     read = Reading(made(case))
     outside = [link for link in read.links if not link.startswith(("#", "data:", "data-docs/"))]
     assert (outside, "script" in read.tags) == ([], False)
@@ -88,21 +90,21 @@ def test_a_page_stands_on_its_own(case: str) -> None:
     ],
 )
 def test_the_verdict_comes_first(case: str, level: Level, headline: str) -> None:
-    asked = CASES[case]()
-    said = verdict(asked)
-    assert (said.level, said.headline) == (level, headline)
+    given = CASES[case]()
+    result = verdict(given)
+    assert (result.level, result.headline) == (level, headline)
     text = Reading(made(case)).text
-    assert text.index(headline) < text.index("Tables" if len(asked.tables) > 1 else "Made by siltstone")
-    assert json.loads(json.dumps(plain(asked), default=str))["verdict"]["headline"] == headline
-    assert headline in markdown(asked).splitlines()[0]
+    assert text.index(headline) < text.index("Tables" if len(given.tables) > 1 else "Made by siltstone")
+    assert json.loads(json.dumps(plain(given), default=str))["verdict"]["headline"] == headline
+    assert headline in markdown(given).splitlines()[0]
 
 
-def test_the_page_says_which_keys_which_range_and_what_to_do() -> None:
+def test_the_page_has_the_keys_the_range_and_what_to_do() -> None:
     text = Reading(made("gaps and a failure")).text
     opened = with_gaps(1).gaps[0]
-    for told in (opened.key, opened.position_from, f"siltstone gaps ack {opened.gap_id}", "and 9 more", "14 places"):
-        assert str(told) in text
-    assert "read the source's log again" in text
+    for part in (opened.key, opened.position_from, f"siltstone gaps ack {opened.gap_id}", "and 9 more", "14 places"):
+        assert str(part) in text
+    assert "Re-read the source's log" in text
     assert "812 of 10,204 records cannot be decoded" in text
     assert "hanna" in text
     assert "the log of that hour was lost in the migration" in text
@@ -115,26 +117,26 @@ def test_data_that_looks_like_html_is_shown_and_does_nothing() -> None:
     known = replace(evil, gap_id="x", status="acknowledged", acknowledged_by=EVIL, acknowledged_reason=EVIL)
     run = replace(table.runs[-1], status="failed", error=EVIL, exit_code=3)
     checks = (replace(table.checks[0], status="failed", message=EVIL, keys=(EVIL,)),)
-    asked = facts([replace(table, table=EVIL, gaps=(evil, known), runs=(*table.runs, run), checks=checks)])
-    text = page(replace(asked, project=EVIL, namespace=EVIL))
+    given = facts([replace(table, table=EVIL, gaps=(evil, known), runs=(*table.runs, run), checks=checks)])
+    text = page(replace(given, project=EVIL, namespace=EVIL))
     read, plain_page = Reading(text), Reading(page(facts([with_gaps(1)])))
     assert not {"img", "script"} & set(read.tags)
     assert read.tags.count("svg") > 0
     assert set(read.tags) <= set(plain_page.tags) | {"ul", "li"}
     assert read.text.count("<script>alert(2)</script>") > 5
-    assert "<" not in re.sub(r"`[^`]*`", "", markdown(asked))
+    assert "<" not in re.sub(r"`[^`]*`", "", markdown(given))
 
 
-def test_what_an_unforeseen_error_quotes_is_not_shown() -> None:
+def test_the_message_of_an_unexpected_error_is_not_shown() -> None:
     table = good(0, runs=2)
     quoting = replace(table.runs[-1], status="failed", error="ArithmeticException: the value 4711-SECRET", exit_code=1)
-    asked = facts([replace(table, runs=(*table.runs, quoting))])
-    for told in (page(asked), markdown(asked), json.dumps(plain(asked)["tables"][0]["troubles"], default=str)):
-        assert "ArithmeticException: an error that nobody foresaw" in told
-        assert "SECRET" not in told
+    given = facts([replace(table, runs=(*table.runs, quoting))])
+    for text in (page(given), markdown(given), json.dumps(plain(given)["tables"][0]["troubles"], default=str)):
+        assert "ArithmeticException: an unexpected error" in text
+        assert "SECRET" not in text
 
 
-def test_a_warning_is_a_remark_and_old_data_is_said_to_be_old() -> None:
+def test_a_warning_is_a_remark_and_old_data_is_reported_as_old() -> None:
     table = good(0)
     warned = replace(table, gaps=(gap(table.table, 1, "open_window", OPEN),))
     assert level_of(warned, NOW) == Level.LOOK
@@ -147,52 +149,48 @@ def test_a_warning_is_a_remark_and_old_data_is_said_to_be_old() -> None:
     assert (old.level, old.headline) == (Level.LOOK, "No, the data is 3 days old")
 
 
-def test_tables_that_no_check_has_looked_at_are_not_said_to_have_passed() -> None:
+def test_unchecked_tables_have_not_passed() -> None:
     unchecked = [replace(good(number), checks=()) for number in range(3)]
     for tables in (unchecked[:1], unchecked, [*unchecked[:2], NEVER]):
-        said = verdict(facts(tables))
-        assert (said.level, said.headline) == (Level.LOOK, "The data has not been checked")
-        assert unchecked[0].table in said.detail
-        assert "No check has looked at what its runs wrote" in markdown(facts(tables))
+        result = verdict(facts(tables))
+        assert (result.level, result.headline) == (Level.LOOK, "The data has not been checked")
+        assert unchecked[0].table in result.detail
+        assert "No check has run on its data" in markdown(facts(tables))
         assert "siltstone check" in Reading(page(facts(tables))).text
-    said = verdict(facts([good(0), unchecked[1]]))
-    assert said.headline == "Not all of it: 1 table of 2 is not checked"
-    assert said.detail == f"{unchecked[1].table} was not checked. Run `siltstone check`."
-    assert verdict(facts([failed(2), unchecked[1]])).detail == f"{failed(2).table}. {said.detail}"
+    result = verdict(facts([good(0), unchecked[1]]))
+    assert result.headline == "Not all of it: 1 table of 2 is not checked"
+    assert result.detail == f"{unchecked[1].table} was not checked. Run `siltstone check`."
+    assert verdict(facts([failed(2), unchecked[1]])).detail == f"Affected: {failed(2).table}. {result.detail}"
     empty = replace(unchecked[2], changes=None, runs=(replace(unchecked[2].runs[3], changes=0),), fresh_within="any")
     assert [one.what for one in troubles(replace(failed(2), checks=()), NOW)] == ["the last run failed"]
     assert troubles(empty, NOW) == ()
     assert verdict(facts([unchecked[0], empty])).headline == "Not all of it: 1 table of 2 is not checked"
 
 
-@pytest.mark.parametrize(
-    ("checked_batch", "words"), [(5, "batch 6"), (2, "batches 3 to 6"), (0, "what its runs wrote")]
-)
-def test_a_batch_that_no_check_has_looked_at_is_told_whatever_was_checked_before(
-    checked_batch: int, words: str
-) -> None:
+@pytest.mark.parametrize(("checked_batch", "words"), [(5, "batch 6"), (2, "batches 3 to 6"), (0, "its data")])
+def test_an_unchecked_batch_is_reported_even_if_older_batches_were_checked(checked_batch: int, words: str) -> None:
     table = replace(good(0), batch=6, checked_batch=checked_batch)
-    said, read = verdict(facts([table])), Reading(page(facts([table])))
-    assert (said.level, said.headline) == (Level.LOOK, "The data has not been checked")
-    assert f"No check has looked at {words}" in read.text
+    result, read = verdict(facts([table])), Reading(page(facts([table])))
+    assert (result.level, result.headline) == (Level.LOOK, "The data has not been checked")
+    assert f"No check has run on {words}" in read.text
     assert verdict(facts([replace(table, checked_batch=6)])).level == Level.GOOD
     nothing_asked = replace(table, checked_batch=6, checks=())
     assert verdict(facts([nothing_asked])).headline == "The data has not been checked"
 
 
-def test_data_older_than_it_may_be_is_never_said_to_be_trusted() -> None:
+def test_data_older_than_its_limit_is_never_trusted() -> None:
     fresh, recorded = good(0), replace(good(1), complete_through=NOW.replace(year=2020))
-    said = verdict(facts([recorded]))
-    assert (said.level, said.headline) == (Level.LOOK, "No, the data is 5 years old")
-    assert said.age == "The data is 5 years old (complete through 2020-03-14 06:12 UTC)."
-    assert "and may be 36 hours old" in markdown(facts([recorded]))
+    result = verdict(facts([recorded]))
+    assert (result.level, result.headline) == (Level.LOOK, "No, the data is 5 years old")
+    assert result.age == "The data is 5 years old (complete through 2020-03-14 06:12 UTC)."
+    assert "the limit is 36 hours" in markdown(facts([recorded]))
     assert plain(facts([recorded]))["tables"][0]["level"] == "look"
-    said = verdict(facts([fresh, recorded]))
-    assert said.headline == "Not all of it: 1 table of 2 is old"
-    assert said.age.endswith(f"the oldest is {recorded.table}).")
-    said = verdict(facts([replace(recorded, fresh_within="any")]))
-    assert (said.level, said.headline) == (Level.GOOD, "Yes, the data can be trusted")
-    assert "5 years old" in said.age
+    result = verdict(facts([fresh, recorded]))
+    assert result.headline == "Not all of it: 1 table of 2 is old"
+    assert result.age.endswith(f"the oldest is {recorded.table}).")
+    result = verdict(facts([replace(recorded, fresh_within="any")]))
+    assert (result.level, result.headline) == (Level.GOOD, "Yes, the data can be trusted")
+    assert "5 years old" in result.age
     assert "5 years ago" in Reading(page(facts([recorded]))).text
     for limit, level in ((timedelta(hours=1), Level.LOOK), (timedelta(hours=3), Level.GOOD)):
         assert verdict(facts([replace(fresh, fresh_within=limit)])).level == level
@@ -203,19 +201,19 @@ def test_data_older_than_it_may_be_is_never_said_to_be_trusted() -> None:
 
 def test_a_table_that_another_program_changed_cannot_be_trusted() -> None:
     table = replace(good(0), foreign_writes=("silt.customers: delete by spark 4.1.1, snapshot 7: 3 rows deleted",))
-    said, read = verdict(facts([table])), Reading(page(facts([table])))
-    assert (said.level, said.headline) == (Level.BAD, "No, the data cannot be trusted")
-    for told in ("delete by spark 4.1.1, snapshot 7: 3 rows deleted", "siltstone rebuild"):
-        assert told in read.text
-        assert told in markdown(facts([table]))
+    result, read = verdict(facts([table])), Reading(page(facts([table])))
+    assert (result.level, result.headline) == (Level.BAD, "No, the data cannot be trusted")
+    for text in ("delete by spark 4.1.1, snapshot 7: 3 rows deleted", "siltstone rebuild"):
+        assert text in read.text
+        assert text in markdown(facts([table]))
 
 
-def test_one_table_that_did_not_run_for_long_is_told_while_another_runs() -> None:
+def test_a_table_that_has_not_run_for_long_is_reported_while_another_runs() -> None:
     fresh, dead = good(0), good(1)
     dead = replace(dead, runs=tuple(replace(run, at=run.at - timedelta(days=20)) for run in dead.runs))
-    said = verdict(facts([fresh, dead]))
-    old = f"The data of {dead.table} is older than it may be."
-    assert (said.headline, said.detail) == ("Not all of it: 1 table of 2 is old", old)
+    result = verdict(facts([fresh, dead]))
+    old = f"The data of {dead.table} is too old."
+    assert (result.headline, result.detail) == ("Not all of it: 1 table of 2 is old", old)
     assert "20 days old" in Reading(page(facts([fresh, dead]))).text
     assert verdict(facts([failed(2), dead])).detail.endswith(old)
     weeks = [replace(run, at=NOW - timedelta(days=5 + 7 * n)) for n, run in enumerate(reversed(fresh.runs))]
@@ -223,18 +221,25 @@ def test_one_table_that_did_not_run_for_long_is_told_while_another_runs() -> Non
     assert verdict(facts([fresh, weekly])).level == Level.GOOD
 
 
-def test_what_informs_only_is_no_trouble_and_not_red() -> None:
+def test_findings_of_severity_info_are_notes_and_not_red() -> None:
     table = good(0)
     informs = replace(gap(table.table, 1), severity="info")
-    noted = (replace(checked("duplicates", "noted", "3 changes were delivered before", 3)), *table.checks)
-    told = replace(table, gaps=(informs,), checks=noted, log=with_gaps(1).log)
-    said, text = verdict(facts([told])), page(facts([told]))
-    assert (said.level, said.detail) == (Level.GOOD, "The table passed its checks; 1 gap informs only.")
-    assert '<li class="noted"><b>Duplicates</b> <span>noted: 3 changes' in text
+    noted = (
+        checked("duplicates", "noted", "3 duplicates", 3),
+        checked("late_changes", "failed", "1 late change", 1),  # as an older ledger can have it
+        *table.checks,
+    )
+    noting = replace(table, gaps=(informs,), checks=noted, log=with_gaps(1).log)
+    result, text = verdict(facts([noting])), page(facts([noting]))
+    assert (result.level, result.detail) == (Level.GOOD, "The table passed its checks; 1 gap is for information only.")
+    assert '<li class="noted"><b>Duplicates</b> <span>noted: 3 duplicates' in text
+    assert '<li class="noted"><b>Late changes</b> <span>noted: 1 late change' in text
+    assert '<span class="count">for information</span>' in text
+    assert "failed" not in markdown(facts([noting]))
     assert 'class="failed"' not in text
-    log = drawn(told, "here")["log"]
+    log = drawn(noting, "here")["log"]
     assert "var(--bad)" not in log
-    assert "var(--bad)" in drawn(replace(told, gaps=(gap(table.table, 1),)), "here")["log"]
+    assert "var(--bad)" in drawn(replace(noting, gaps=(gap(table.table, 1),)), "here")["log"]
 
 
 def test_a_table_without_a_run_is_known_by_what_is_wrong_with_it() -> None:
@@ -243,8 +248,8 @@ def test_a_table_without_a_run_is_known_by_what_is_wrong_with_it() -> None:
         replace(table, gaps=(gap(table.table, 1),)),
         replace(table, checks=(checked("chain_break", "failed", "the before image differs", 1),)),
     ):
-        said, text = verdict(facts([known])), Reading(page(facts([known]))).text
-        assert (level_of(known, NOW), said.headline) == (Level.BAD, "No, the data cannot be trusted")
+        result, text = verdict(facts([known])), Reading(page(facts([known]))).text
+        assert (level_of(known, NOW), result.headline) == (Level.BAD, "No, the data cannot be trusted")
         assert "No run has taken this table yet." in text
         assert "before image" in text
         assert "before image" in markdown(facts([known]))
@@ -253,20 +258,60 @@ def test_a_table_without_a_run_is_known_by_what_is_wrong_with_it() -> None:
     assert verdict(facts([noted, good(2)])).level == Level.LOOK
 
 
-def test_records_of_no_table_are_a_remark_beside_whatever_else_is_said() -> None:
+def test_records_that_name_no_table_are_a_remark_next_to_other_problems() -> None:
     counts = {"not JSON": 4, EVIL: 2, "b": 2, "c": 1}
     lost = tuple(RejectsFact("/ev", why, number, "file:/ev/a", 7, NOW) for why, number in counts.items())
-    what = "9 records of it could not be decoded and may be of any of its tables: not JSON (4, the first at line 7 of"
+    what = "9 records of the source could not be decoded and may belong to any of its tables: not JSON (4, the first at"
     for tables, level in (([good(0)], Level.LOOK), ([failed(2), good(0)], Level.BAD)):
-        asked = replace(facts(tables), rejects=lost)
-        said, read = verdict(asked), Reading(page(asked))
-        assert (said.level, "9 records of no table could not be decoded." in said.detail) == (level, True)
-        assert all(what in told and "and 1 more reasons" in told for told in (read.text, markdown(asked)))
+        given = replace(facts(tables), rejects=lost)
+        result, read = verdict(given), Reading(page(given))
+        assert (result.level, "9 records without a table could not be decoded." in result.detail) == (level, True)
+        assert all(what in text and "and 1 more reason" in text for text in (read.text, markdown(given)))
         assert "script" not in read.tags
         assert {link[1:] for link in read.links if link.startswith("#")} <= set(read.ids)
-        assert plain(asked)["rejects"][0] == asdict(lost[0])
+        assert plain(given)["rejects"][0] == asdict(lost[0])
     warned = replace(good(1), checks=(checked("rejects", "failed", "4 x not JSON", 4),))
-    assert verdict(facts([failed(2), warned])).detail == "shop.payments. shop.orders should be looked at."
+    assert verdict(facts([failed(2), warned])).detail == "Affected: shop.payments. shop.orders has warnings."
+
+
+def test_inline_code_is_shown_as_code_and_never_with_backticks() -> None:
+    table = replace(good(0), checks=())
+    rejecting = replace(good(1), runs=(*good(1).runs[:-1], replace(good(1).runs[-1], rejected=1)))
+    noted = replace(good(3), checks=(checked("rejects", "failed", "run `siltstone doctor` <now>", 1),))
+    for given in (facts([table, rejecting, noted, failed(2)]), facts([NEVER], docs=False)):
+        text = page(given)
+        assert "`" not in text
+        assert "<code>siltstone " in text
+    assert "<code>siltstone rejects replay</code>" in page(facts([rejecting]))
+    assert "run <code>siltstone doctor</code> &lt;now&gt;" in page(facts([noted]))
+    assert "1 record of the last run could not be decoded" in page(facts([rejecting])).lower()
+    assert "`siltstone rejects replay`" in markdown(facts([rejecting]))
+
+
+def test_a_table_without_checks_has_an_unknown_number_of_gaps() -> None:
+    unchecked = [replace(good(number), checks=()) for number in range(2)]
+    unavailable = tuple(checked(check, "not available", "no streamed change") for check in CHECKS)
+    for tables in (unchecked[:1], unchecked, [replace(good(0), checks=unavailable)]):
+        text = Reading(page(facts(tables))).text
+        assert "Open gaps unknown not checked" in text
+        assert "no gap is open" not in text
+        assert verdict(facts(tables)).headline == "The data has not been checked"
+    assert "Open gaps 0 1 table not checked" in Reading(page(facts([good(2), unchecked[0]]))).text
+    assert "Open gaps 0 Complete through" in Reading(page(facts([good(2)]))).text
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 gaps"), (1, "1 gap"), (2_000, "2,000 gaps")])
+def test_counts_have_the_right_plural(number: int, text: str) -> None:
+    assert counted(number, "gap") == text
+
+
+def test_a_single_run_record_and_gap_are_counted_in_the_singular() -> None:
+    one = replace(good(0, runs=1), gaps=(gap("shop.customers", 1), gap("shop.customers", 2, status="healed")))
+    text = Reading(page(facts([one]))).text
+    assert "The last 1 run:" in page(facts([one]))
+    assert "Chain break: 1 gap, by run" in text
+    for wrong in ("1 runs", "1 gaps", "1 records", "1 tables", "1 changes"):
+        assert wrong not in page(facts([one]))
 
 
 def test_a_page_of_a_hundred_tables_stays_small() -> None:
@@ -289,12 +334,12 @@ def test_pictures_are_drawn_in_the_colours_of_the_page() -> None:
     ("seconds", "label"),
     [(0, "10 s"), (1, "10 s"), (20 * YEAR, "10 y"), (56 * YEAR, "100 y"), (2_000 * YEAR, "1000 y")],
 )
-def test_a_lag_of_any_length_has_round_times_beside_it(seconds: int, label: str) -> None:
+def test_a_lag_of_any_length_has_round_times_on_its_axis(seconds: int, label: str) -> None:
     run = good(runs=1).runs[0]
-    at_once, behind = replace(run, lag_seconds=1.0), replace(run, lag_seconds=float(seconds))
+    at_once, late = replace(run, lag_seconds=1.0), replace(run, lag_seconds=float(seconds))
     alone, both = (
         re.findall(r"<text[^>]*>(\d+ (?:s|min|h|d|y))</text>", lag_over_time(runs, "lag") or "")
-        for runs in ([behind], [at_once, behind])
+        for runs in ([late], [at_once, late])
     )
     assert label in alone
     assert both[0] == "1 s"
@@ -307,12 +352,12 @@ def browser(tmp_path: Path) -> Browser:
 
 
 @pytest.mark.parametrize("case", ["nothing has run", "gaps and a failure", "a hundred tables"])
-def test_in_a_browser_nothing_is_asked_for_refused_or_wider_than_a_phone(
+def test_a_browser_makes_no_requests_has_no_errors_and_needs_no_more_width_than_a_phone(
     browser: Browser, tmp_path: Path, case: str
 ) -> None:
     file = tmp_path / "index.html"
     file.write_text(made(case), encoding="utf-8")
-    assert browser.look(file, 380) == Seen(console=(), requests=(), wide=380, window=380)
+    assert browser.inspect(file, 380) == Seen(console=(), requests=(), wide=380, window=380)
 
 
 def test_a_browser_shows_it_dark_and_prints_what_is_folded(browser: Browser, tmp_path: Path) -> None:
@@ -332,7 +377,7 @@ def test_the_browser_would_see_a_request_and_an_error(browser: Browser, tmp_path
         "<!DOCTYPE html><div style='width: 900px'>wide</div><img src='http://127.0.0.1:9/x.png'>"
         "<script>console.error('seen')</script>"
     )
-    seen = browser.look(file, 380)
+    seen = browser.inspect(file, 380)
     assert (seen.requests, seen.window) == (("http://127.0.0.1:9/x.png",), 380)
     assert any("seen" in line for line in seen.console)
     assert seen.wide > 380

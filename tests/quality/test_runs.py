@@ -1,4 +1,4 @@
-"""Whoever runs siltstone from Python or by a job gets the checks, unless they leave them out."""
+"""Runs from Python and by jobs include the checks, unless they are switched off."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ REPORT = RunReport("run", "2026-01-01", 1.0, (), (), 0)
 
 
 @pytest.mark.parametrize("name", ["catch_up", "rebuild", "reread", "replay"])
-def test_every_run_checks_unless_it_is_told_not_to(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_run_checks_unless_checks_are_off(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
 
     def called(*arguments: Any) -> RunReport:
@@ -32,6 +32,6 @@ def test_every_run_checks_unless_it_is_told_not_to(name: str, monkeypatch: pytes
     assert given == [[checks_of_run], []]
 
 
-def test_the_jobs_run_what_everybody_runs() -> None:
+def test_the_jobs_call_the_runs_with_checks() -> None:
     assert catch_up.catch_up is runs.catch_up
     assert (rebuild.rebuild, rebuild.reread) == (runs.rebuild, runs.reread)

@@ -1,4 +1,4 @@
-"""Checks that sum up: rejects by reason, how late changes are, what a run's outcomes tell; and who can carry what."""
+"""Checks with totals: rejects by reason, late changes, outcomes of a run; and the checks that formats support."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +11,7 @@ from siltstone.engine.formats import SOURCES
 from siltstone.engine.spec.check_names import CHECK_NAMES
 from siltstone.engine.table.ledger import SCHEMAS
 from siltstone.quality import catalogue
-from siltstone.quality.capabilities import as_markdown, not_carried
+from siltstone.quality.capabilities import as_markdown, unavailable_checks
 from siltstone.quality.findings import find
 from siltstone.quality.outcome_counts import found_in_outcomes
 from siltstone.quality.reject_findings import found_in_rejects
@@ -20,11 +20,11 @@ from tests.quality.stage import NOON, SECOND, Stage, at, change
 from tests.unit.spec.cases import spec
 
 ROW = T.StructType([T.StructField("k", T.StringType()), T.StructField("a", T.IntegerType())])
-SPECS = Path(__file__).parents[2] / "specs" / "README.md"
+CHECKS_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "checks.md"
 NUMBERS = {"changes": 10, "outcome:redelivered": 0, "outcome:superseded": 2, "outcome:opened": 8}
 
 
-def test_rejects_are_told_by_reason_with_their_part_of_the_table(spark: SparkSession) -> None:
+def test_rejects_are_counted_by_reason_with_their_fraction_of_the_table(spark: SparkSession) -> None:
     schema = T.StructType.fromDDL(SCHEMAS["rejects"])
     rows = [
         {"batch": 2, "consumer": "inventory.customers", "reason": reason, "file": "f", "line": line}
@@ -44,12 +44,12 @@ def test_rejects_are_told_by_reason_with_their_part_of_the_table(spark: SparkSes
     assert all(f"`siltstone rejects {command}" in hint for command in ("show TABLE`", "replay`", "dismiss`"))
 
 
-def test_only_a_run_that_looks_at_what_it_took_itself_knows_that_nothing_was_rejected() -> None:
+def test_only_a_run_that_checks_its_own_batch_knows_that_nothing_was_rejected() -> None:
     own = {"table_rejected": 0, "rejected": 0, "changes": 9, "appended": 9, "batches": 1, "control_since": 4}
     others = [
         {"rejected": 1},
         {"table_rejected": 1},
-        {"appended": 0},  # a run died before it folded what it took
+        {"appended": 0},  # an earlier run stopped before the fold
         {"changes": 0, "appended": 0},
         {"batches": 2},
     ]
@@ -59,7 +59,7 @@ def test_only_a_run_that_looks_at_what_it_took_itself_knows_that_nothing_was_rej
     assert not is_clean(None)
 
 
-def test_rejects_of_the_source_that_name_no_table_are_told_to_each_of_its_tables(spark: SparkSession) -> None:
+def test_rejects_that_name_no_table_are_reported_for_each_table_of_the_source(spark: SparkSession) -> None:
     one, schema = spec(), T.StructType.fromDDL(SCHEMAS["rejects"])
     source = f"control:{one.source.path}"
     row = {"batch": 7, "consumer": source, "reason": "not JSON", "file": "f", "line": 4}
@@ -82,7 +82,7 @@ def test_rejects_of_the_source_that_name_no_table_are_told_to_each_of_its_tables
     assert found_in_rejects(ledger, one, 2, 99).observed == 4
 
 
-def test_late_changes_are_told_by_how_late_they_are(spark: SparkSession) -> None:
+def test_late_changes_are_counted_by_how_late_they_are(spark: SparkSession) -> None:
     days = {"a second": 1, "a minute": 60, "an hour": 3000, "a week": 7 * 86400}
     changes = [
         change(10 + n, "insert", key, {"a": 1}, commit_ts=NOON - by * SECOND, batch=2)
@@ -98,44 +98,46 @@ def test_late_changes_are_told_by_how_late_they_are(spark: SparkSession) -> None
     numbers = dict(found.numbers)
     assert [numbers[f"late_by_{name}"] for name in ("minute", "hour", "day", "more")] == [2, 1, 0, 1]
     assert (numbers["half_seconds"], numbers["longest_seconds"], numbers["too_late"]) == (60, 7 * 86400, 1)
-    assert message("late_changes", found).endswith("1 changes came later than lateness allows, and were not applied")
+    assert message("late_changes", found).endswith("1 change arrived later than lateness allows: not applied")
     nothing = type(tables)(tables.changes, tables.history, tables.latest, None, reached=at(NOON - 14 * 86400 * SECOND))
-    assert find(nothing, spec(), 1, ["late_changes"])["late_changes"].observed == 1  # the one that came too late
+    assert find(nothing, spec(), 1, ["late_changes"])["late_changes"].observed == 1  # the one that is too late
 
 
-def test_deliveries_that_repeat_and_reads_that_heal_are_told() -> None:
+def test_duplicates_and_reads_that_heal_are_counted() -> None:
     clean = found_in_outcomes(NUMBERS)
     assert {check: found.observed for check, found in clean.items()} == {"duplicates": 0, "snapshot_reads": 0}
     assert clean["snapshot_reads"].note == "no READ contradicted the stream (2 superseded, 0 absorbed)"
     found = found_in_outcomes(NUMBERS | {"outcome:redelivered": 3, "outcome:healed": 1})
-    assert message("duplicates", found["duplicates"]) == "3 of 10 changes (30.0%) had been delivered before"
+    assert message("duplicates", found["duplicates"]) == "3 duplicates among 10 changes (30.0%)"
     assert (found["duplicates"].observed, dict(found["duplicates"].numbers)["rate"]) == (3, 0.3)
     assert found["snapshot_reads"].observed == 1
     assert {found.unavailable for found in found_in_outcomes(None).values()} == {"no run handed in its numbers"}
 
 
-def test_what_a_format_cannot_carry_is_told_with_the_reason_where_all_sources_lack_it() -> None:
-    told = dict(not_carried(["canal"]))
-    assert told["incomplete_transaction"].startswith("not available for this format: its events do not say how much")
-    assert "log_gap" in dict(not_carried(["dts-mysql"]))
-    assert "log_gap" not in dict(not_carried(["mysql:a", "postgresql:b"]))
-    assert "log_gap" in dict(not_carried(["oracle:a", "sqlserver:b"]))
-    assert dict(not_carried([])) == {} == dict(not_carried(["unheard-of:x"]))
-    assert {check for kind in SOURCES for check in kind.not_carried} <= set(CHECK_NAMES)
+def test_a_check_that_no_source_supports_is_reported_with_the_reason() -> None:
+    unsupported = dict(unavailable_checks(["canal"]))
+    assert unsupported["incomplete_transaction"].startswith(
+        "not available for this format: its events do not report the size"
+    )
+    assert "log_gap" in dict(unavailable_checks(["dts-mysql"]))
+    assert "log_gap" not in dict(unavailable_checks(["mysql:a", "postgresql:b"]))
+    assert "log_gap" in dict(unavailable_checks(["oracle:a", "sqlserver:b"]))
+    assert dict(unavailable_checks([])) == {} == dict(unavailable_checks(["unheard-of:x"]))
+    assert {check for kind in SOURCES for check in kind.unavailable_checks} <= set(CHECK_NAMES)
 
 
-def test_every_check_is_described_and_the_documentation_shows_who_carries_which() -> None:
+def test_every_check_is_described_and_the_documentation_shows_which_formats_support_it() -> None:
     assert set(catalogue.CHECKS) == set(CHECK_NAMES)
-    assert as_markdown() in SPECS.read_text()
+    assert as_markdown().strip() in CHECKS_PAGE.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("said", [True, False])
-def test_a_compacted_source_is_only_informed_of_missing_changes(said: bool) -> None:
-    severity = spec(compacted=said, quality={"severity": {"orphan": "warn"}}).quality.severity
-    assert severity["chain_break"] == ("info" if said else "error")
+@pytest.mark.parametrize("compacted", [True, False])
+def test_missing_changes_of_a_compacted_source_have_severity_info(compacted: bool) -> None:
+    severity = spec(compacted=compacted, quality={"severity": {"orphan": "warn"}}).quality.severity
+    assert severity["chain_break"] == ("info" if compacted else "error")
     assert (severity["orphan"], severity["latest_equals_open_versions"]) == ("warn", "error")
 
 
-def test_grace_is_a_quarter_of_an_hour_unless_the_spec_says_otherwise() -> None:
+def test_the_default_of_grace_is_15_minutes() -> None:
     assert spec().quality.grace == timedelta(minutes=15)
     assert spec(quality={"grace": "2h"}).quality.grace == timedelta(hours=2)

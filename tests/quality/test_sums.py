@@ -16,7 +16,7 @@ def test_sums_that_close_have_no_finding() -> None:
     assert found_in_sums(Sums.of(CLOSED | {"more": 1})).observed == 0
 
 
-def test_records_that_went_nowhere_are_found() -> None:
+def test_records_without_a_destination_are_found() -> None:
     found = found_in_sums(Sums.of(CLOSED | {"read": 11}))
     assert [finding.message for finding in found.sample] == [
         "11 records were read, 10 are accounted for: 5 taken, 3 control, 1 of other tables, 1 rejected"
@@ -32,18 +32,18 @@ def test_without_numbers_the_check_is_not_available() -> None:
     assert found_in_sums(None).unavailable == "no run handed in its numbers"
 
 
-def delivered(form: str, after_line: int, said: int | None, *classified: tuple[str, int]) -> int:
-    """How many records a delivery of one file says that it read."""
+def delivered(form: str, after_line: int, reported: int | None, *classified: tuple[str, int]) -> int:
+    """The number of records that a delivery of one file reports as read."""
     entry = PendingFile(InputFile("a.jsonl", 1, 1), "", after_line, False)
     consumers = {"shop.t": Consumer("shop.t", "t", 0, {"a.jsonl": entry})}
     classes = [{"kind": kind, "table": "shop.t", "file": "a.jsonl", "records": number} for kind, number in classified]
-    counted = {"a.jsonl": CountedFile(entry, 9, said)}
+    counted = {"a.jsonl": CountedFile(entry, 9, reported)}
     source_batch = SourceBatch(SourceSpec(form, "x"), [entry.file], consumers, counted=counted, classes=classes)
     return source_report(source_batch, [spec()]).read
 
 
 @pytest.mark.parametrize(
-    ("form", "after_line", "said", "classified", "read"),
+    ("form", "after_line", "reported", "classified", "read"),
     [
         ("debezium-json", 0, 9, (("change", 5), ("control", 3), ("reject", 1)), 9),
         ("debezium-json", 0, 9, (("change", 5), ("control", 3)), 9),
@@ -51,11 +51,11 @@ def delivered(form: str, after_line: int, said: int | None, *classified: tuple[s
         ("debezium-json", 0, 9, (), 9),
         ("spanner-json", 0, 9, (("change", 8),), 9),
         ("spanner-json", 0, 9, (("change", 8), ("reject", 5)), 13),  # a line can be several records
-        ("debezium-json", 4, 9, (("change", 5),), 5),  # of its lines, nobody counted the new ones by themselves
+        ("debezium-json", 4, 9, (("change", 5),), 5),  # the new lines were not counted separately
         ("debezium-avro", 0, None, (("change", 5),), 5),
     ],
 )
 def test_records_read_are_counted_by_who_read_them(
-    form: str, after_line: int, said: int | None, classified: tuple[tuple[str, int], ...], read: int
+    form: str, after_line: int, reported: int | None, classified: tuple[tuple[str, int], ...], read: int
 ) -> None:
-    assert delivered(form, after_line, said, *classified) == read
+    assert delivered(form, after_line, reported, *classified) == read

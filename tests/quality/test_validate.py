@@ -90,9 +90,9 @@ def test_every_check_has_a_verdict_in_the_result_and_in_the_ledger(
     broken = results[0]
     assert (broken.severity, broken.observed, broken.keys) == ("error", 1, ('{"k":"x"}',))
     assert broken.hint is not None
-    told = {one.check: one.message for one in results}
-    assert told["open_window"] == "no markers of snapshot windows among the control records"
-    assert told["duplicates"] == "no run handed in its numbers"
+    by_check = {one.check: one.message for one in results}
+    assert by_check["open_window"] == "no markers of snapshot windows among the control records"
+    assert by_check["duplicates"] == "this check needs the counts of a run"
     ledger = read_ledger(spark, project, "checks")
     assert ledger is not None
     rows = {row.check: row for row in ledger.collect()}
@@ -101,7 +101,7 @@ def test_every_check_has_a_verdict_in_the_result_and_in_the_ledger(
     assert capfd.readouterr().out == ""
 
 
-def test_a_run_hands_in_its_numbers_and_the_branches_it_will_publish(spark: SparkSession, stored: Stored) -> None:
+def test_a_run_passes_its_numbers_and_the_branches_it_will_publish(spark: SparkSession, stored: Stored) -> None:
     project, spec = stored.project, stored.spec
     branch = Branch.start(spark, project.catalog.name, spec.target.latest, {})
     branch.execute(f"DELETE FROM {branch.identifier} WHERE k = 'x'")
@@ -111,9 +111,9 @@ def test_a_run_hands_in_its_numbers_and_the_branches_it_will_publish(spark: Spar
     assert failed == {"chain_break", "latest_equals_open_versions", "sums_close"}
     severity = spec.quality.severity | {"chain_break": "info"}
     informs = replace(spec, quality=replace(spec.quality, severity=severity))
-    told = {one.check: one for one in checks_of_run(spark, project, informs, "run3", 0, numbers, None, branch.name)}
-    assert (told["chain_break"].status, told["chain_break"].observed) == ("noted", 1)
-    assert told["sums_close"].status == "failed"
+    by_check = {one.check: one for one in checks_of_run(spark, project, informs, "run3", 0, numbers, None, branch.name)}
+    assert (by_check["chain_break"].status, by_check["chain_break"].observed) == ("noted", 1)
+    assert by_check["sums_close"].status == "failed"
 
     pages = project.root / "report" / "data-docs"
     index = (pages / "index.html").read_text()
@@ -139,15 +139,15 @@ def test_a_table_with_other_settings_is_refused_by_itself(stored: Stored, capsys
     place = f"name: {catalog.name}, type: jdbc, uri: '{catalog.uri}', warehouse: '{catalog.warehouse}'"
     (root / "siltstone.yaml").write_text(f"catalog: {{{place}}}\nnamespace: {stored.project.namespace}\n")
     (root / "specs").mkdir()
-    told = "table: shop.{}\nsource: {{format: debezium-json, path: x}}\n"
+    text = "table: shop.{}\nsource: {{format: debezium-json, path: x}}\n"
     tables = f"target: {{latest: {target.latest}, history: {target.history}}}\nhistory: {{recorded: true}}\n"
-    (root / "specs" / "1.yaml").write_text(told.format("orders") + tables)
-    (root / "specs" / "2.yaml").write_text(told.format("new"))
+    (root / "specs" / "1.yaml").write_text(text.format("orders") + tables)
+    (root / "specs" / "2.yaml").write_text(text.format("new"))
     with pytest.raises(SystemExit) as ended:
         main(["check", "--json", "--project", str(root)])
     refused, *others = json.loads(capsys.readouterr().out)
     assert (ended.value.code, refused["exit_code"], refused["table"]) == (2, 2, "shop.orders")
-    assert "made with another history.recorded" in refused["error"]
+    assert "created with another value of history.recorded" in refused["error"]
     assert {(one["table"], one["status"]) for one in others} == {("shop.new", "not available")}
 
 

@@ -1,4 +1,4 @@
-"""The command line: what it accepts, how it fails, how it prints."""
+"""The command line: what it accepts, its errors, and its output."""
 
 import json
 import re
@@ -77,7 +77,7 @@ def test_schema_prints_json_schema(run: Run) -> None:
     assert "source" in json.loads(out)["properties"]
 
 
-def test_show_before_the_first_run_says_what_to_do(run: Run) -> None:
+def test_show_before_the_first_run_names_the_command_to_run(run: Run) -> None:
     code, _, err = run("show", "inventory.customers")
     assert code == 2
     assert "nothing has been written yet" in err
@@ -104,7 +104,7 @@ def test_reading_makes_no_catalog(run: Run, tmp_path: Path) -> None:
         ("nothing",),
     ],
 )
-def test_wrong_usage_ends_with_2_and_says_why(run: Run, arguments: tuple[str, ...]) -> None:
+def test_wrong_usage_ends_with_2_and_a_reason(run: Run, arguments: tuple[str, ...]) -> None:
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert "Usage:" in err
@@ -112,12 +112,12 @@ def test_wrong_usage_ends_with_2_and_says_why(run: Run, arguments: tuple[str, ..
 
 def test_an_error_ends_with_the_exit_code_of_its_class(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def conflict(*_: object) -> None:
-        raise CommitConflictError("Cannot commit: another run was first.", "Run again.")
+        raise CommitConflictError("Cannot commit: another run was first.", "Retry.")
 
     monkeypatch.setattr("siltstone.engine.spec.spec_json_schema", conflict)
     code, _, err = run("schema")
     assert code == 75
-    assert err.splitlines() == ["Cannot commit: another run was first.", "Hint: Run again."]
+    assert err.splitlines() == ["Cannot commit: another run was first.", "Hint: Retry."]
 
 
 def test_an_unexpected_error_is_one_line_and_a_way_to_see_more(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +156,7 @@ def test_doctor_finds_this_machine_ready(run: Run) -> None:
     assert "WRONG" not in out
 
 
-def test_an_error_of_the_jvm_is_told_in_the_words_of_the_jvm() -> None:
+def test_an_error_of_the_jvm_keeps_the_message_of_the_jvm() -> None:
     words = "org.apache.spark.SparkException: Job aborted"
     error = Exception(f"An error occurred while calling o47.collect.\n: {words}\n\tat org.example")
     assert gist(error) == words
@@ -171,7 +171,7 @@ def test_an_error_of_the_jvm_is_told_in_the_words_of_the_jvm() -> None:
         ("2024-01-31 12:00:00.5+02:00", datetime(2024, 1, 31, 10, 0, 0, 500_000, tzinfo=UTC)),
     ],
 )
-def test_times_are_utc_unless_they_say_otherwise(text: str, moment: datetime) -> None:
+def test_times_are_utc_unless_they_have_a_zone(text: str, moment: datetime) -> None:
     assert parse_time(text) == moment
 
 
@@ -193,7 +193,7 @@ def test_a_range_may_be_open_at_one_end() -> None:
             parse_ranges([wrong])
 
 
-def test_a_wide_row_is_printed_one_column_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wide_row_is_printed_with_one_column_per_line(capsys: pytest.CaptureFixture[str]) -> None:
     names = [f"column_{i}" for i in range(20)]
     print_rows(names, [dict.fromkeys(names, "x" * 100)])
     lines = capsys.readouterr().out.splitlines()
@@ -207,7 +207,7 @@ def test_markup_in_values_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]
     assert "[bold]" in out
 
 
-def test_the_report_of_a_run_tells_what_was_read_and_what_failed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_of_a_run_has_its_counts_and_errors(capsys: pytest.CaptureFixture[str]) -> None:
     source = SourceReport("events/*.jsonl", 2, 1_234_567, {"a.b": 1_234_000}, 500, {"a.c": 60}, 7)
     good = TableReport("a.b", OK, 3, 1_234_000, versions={"opened": 10, "closed": 4}, seconds=1.25)
     bad = TableReport("a.d", FAILED, error="Cannot fold a.d: no keys.", exit_code=2)
@@ -230,7 +230,7 @@ def test_the_report_of_a_run_tells_what_was_read_and_what_failed(capsys: pytest.
         ("../next", ("-o", "../p/specs"), "specs", "catch-up --project ../p"),
     ],
 )
-def test_init_writes_where_runs_look_and_says_what_runs_the_rest(
+def test_init_writes_to_the_projects_specs_and_names_the_next_command(
     run: Run,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -273,20 +273,20 @@ def test_a_place_that_cannot_be_written_is_named(
     (tmp_path / "pg.jsonl").write_text(json.dumps({"key": {"id": 1}, "value": value}) + "\n")
     code, out, err = run(*arguments)
     assert (code, out) == (2, ""), err
-    said, hint = err.splitlines()
-    assert re.fullmatch(rf"Cannot write (.*/)?{re.escape(place)}: (Not a directory|File exists)\.", said)
+    message, hint = err.splitlines()
+    assert re.fullmatch(rf"Cannot write (.*/)?{re.escape(place)}: (Not a directory|File exists)\.", message)
     assert hint.startswith("Hint: ")
 
 
 @pytest.mark.parametrize(
     ("keys", "given", "words"),
     [
-        ("", (), "Cannot explain inventory.customers: no key is named."),
+        ("", (), "Cannot explain inventory.customers: no key is given."),
         ("keys: [a, b]\n", (), "no value is given for a, b."),
         ("keys: [a, b]\n", ("--key", "a=1"), "no value is given for b."),
     ],
 )
-def test_a_key_that_is_not_named_is_asked_for_before_spark_starts(
+def test_a_missing_key_is_an_error_before_spark_starts(
     run: Run, tmp_path: Path, keys: str, given: tuple[str, ...], words: str
 ) -> None:
     (tmp_path / "specs" / "customers.yaml").write_text(SPEC + keys)
@@ -296,8 +296,8 @@ def test_a_key_that_is_not_named_is_asked_for_before_spark_starts(
     assert "starting Spark" not in err
 
 
-def test_inputs_are_not_read_again_for_a_part_of_the_keys(run: Run, tmp_path: Path) -> None:
+def test_inputs_are_not_re_read_for_some_keys_only(run: Run, tmp_path: Path) -> None:
     (tmp_path / "specs" / "customers.yaml").write_text(SPEC)
     code, out, err = run("rebuild", "--reread", "--key", "id=1")
     assert (code, out) == (2, "")
-    assert "Cannot read the inputs again for a part of the keys" in err
+    assert "Cannot re-read the inputs for some keys only" in err

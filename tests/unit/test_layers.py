@@ -18,6 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "engine.iceberg",
         "engine.java",
         "engine.jars",
+        "engine.machine",
         "engine.timestamps",
         "engine.plain_values",
         "engine.storage",

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from siltstone.engine.errors import SpecError
 from siltstone.engine.jars import ICEBERG_AWS, ICEBERG_SPARK, SQLITE_JDBC
 from siltstone.engine.java import parse_java_version, require_java
+from siltstone.engine.machine import GIGABYTE
 from siltstone.engine.session import (
-    GIGABYTE,
     ICEBERG_EXTENSIONS,
     PARALLEL_COLLECTOR,
     catalog_conf,

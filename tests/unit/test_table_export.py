@@ -37,7 +37,7 @@ def rows(count: int = 3) -> pa.RecordBatchReader:
     [
         ("folder", "it is a folder"),
         ("file/below.jsonl", "Not a directory|File exists"),
-        ("pipe", "it is no file"),
+        ("pipe", "it is not a regular file"),
         (f"{'x' * 300}.jsonl", "File name too long"),
     ],
 )
@@ -52,12 +52,14 @@ def test_a_goal_that_cannot_be_written_is_named(tmp_path: Path, goal: str, words
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])
-def test_a_full_disk_is_told_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_a_full_disk_is_reported_and_no_file_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
     def full(*_: object) -> int:
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(table_export, "_jsonl", full)
-    with pytest.raises(SpecError, match=rf"^Cannot write .*a\.jsonl: {os.strerror(number)}\. Hint: make room"):
+    with pytest.raises(SpecError, match=rf"^Cannot write .*a\.jsonl: {os.strerror(number)}\. Hint: free some space"):
         export_rows(rows(), ExportFormat.jsonl, tmp_path / "a.jsonl")
     assert list(tmp_path.iterdir()) == []
 
@@ -95,7 +97,7 @@ def test_a_command_ends_as_it_would_have_ended_with_its_reader(tmp_path: Path) -
     assert unread("-m", "siltstone", "validate", "--json", str(tmp_path)) == (2, "")
 
 
-def test_a_full_standard_output_is_told() -> None:
+def test_a_full_standard_output_is_reported() -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
             [sys.executable, "-m", "siltstone", "schema"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
@@ -103,5 +105,5 @@ def test_a_full_standard_output_is_told() -> None:
     assert ended.returncode == 2
     assert ended.stderr.splitlines() == [
         "Cannot write to standard output: No space left on device.",
-        "Hint: make room, or write to another place",
+        "Hint: free some space, or write to another place",
     ]

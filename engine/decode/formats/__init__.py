@@ -1,1 +1,1 @@
-"""The formats of the sources, one module each. The registry is the only place that lists them."""
+"""The formats of the sources, one module per format. Only the registry (`engine.formats`) lists them."""

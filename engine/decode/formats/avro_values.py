@@ -1,4 +1,4 @@
-"""Bodies of Avro records without a file around them: read to their last byte, with the values that JSON has for them.
+"""Bodies of Avro records outside of Avro files: read to their last byte, with values as JSON has them.
 
     Avro                        JSON
     boolean, int, long, null    the same
@@ -8,10 +8,10 @@
     record, map                 an object
     array                       an array
     a union with null           null or the value
-    a union of several types    {"member0": ..., "member1": ...}, null but for the one that it is
+    a union of several types    {"member0": ..., "member1": ...}: the member of the value's type, null for the others
 
-Logical types are not interpreted: a date is its number of days, a decimal its bytes. `msgspec` writes bytes as base64,
-so that only the other values of the list are made here.
+Logical types are not interpreted: a date is its number of days, a decimal is its bytes. `msgspec` writes bytes as
+base64, so this module converts only the other values of the list.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from siltstone.engine.decode.typed_values import floating, single
 
 Convert = Callable[[Any], Any]
 UNREADABLE: Final = (SchemaParseException, LookupError, TypeError, ValueError, AttributeError, RecursionError)
-"""What reading a schema ends in that is none."""
+"""The errors that an invalid schema causes."""
 _IGNORED: Final = ("logicalType", "default")
 _SAME: Final = ({"int", "long"}, {"float", "double"})
 _KINDS: Final[dict[type, tuple[str, ...]]] = {
@@ -43,13 +43,13 @@ _KINDS: Final[dict[type, tuple[str, ...]]] = {
 
 
 class UnfitBodyError(Exception):
-    """Bytes are not a body of the schema."""
+    """The bytes do not fit the schema."""
 
 
 class BodyReader:
     """Reads bodies of one schema.
 
-    Raises: one of UNREADABLE: it is no Avro schema, or a record of it contains itself.
+    Raises: one of UNREADABLE: it is not an Avro schema, or one of its records contains itself.
     """
 
     def __init__(self, schema: Any) -> None:
@@ -66,7 +66,7 @@ class BodyReader:
         stream = io.BytesIO(body)
         try:
             value = fastavro.schemaless_reader(stream, self._schema, None)
-        except Exception as error:  # fastavro has no error of its own for bytes that do not fit
+        except Exception as error:  # fastavro has no error class for bytes that do not fit
             raise UnfitBodyError from error
         if stream.tell() != len(body):
             raise UnfitBodyError
@@ -74,7 +74,7 @@ class BodyReader:
 
 
 def _plain(schema: Any) -> Any:
-    """The schema without logical types, and without defaults, which may be wrong."""
+    """The schema without logical types and without defaults, which can be wrong."""
     if isinstance(schema, Mapping):
         return {name: _plain(inside) for name, inside in schema.items() if name not in _IGNORED}
     return [_plain(part) for part in schema] if isinstance(schema, list) else schema
@@ -84,7 +84,7 @@ def _plain(schema: Any) -> Any:
 
 
 def _converter(schema: Any, named: Mapping[str, Any], around: frozenset[str]) -> Convert | None:
-    """What makes JSON's value of fastavro's; None where they are the same. `around`: records that the type is in."""
+    """Converts fastavro's values to JSON's; None if they are equal. `around`: the records that contain the type."""
     if isinstance(schema, list):
         return _union(schema, named, around)
     kind = schema["type"] if isinstance(schema, Mapping) else schema
@@ -151,7 +151,7 @@ def _kind(branch: Any, named: Mapping[str, Any]) -> str:
 
 
 def _is_of(branch: Any, named: Mapping[str, Any]) -> Callable[[Any], bool]:
-    """Whether a value that is not null is one of this branch of a union."""
+    """Whether a value that is not null belongs to this branch of a union."""
     whole = named.get(branch, branch) if isinstance(branch, str) else branch
     kind = _kind(branch, named)
     names = {field["name"] for field in whole["fields"]} if kind == "record" else None

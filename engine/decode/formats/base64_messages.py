@@ -1,16 +1,16 @@
-"""Messages of a topic whose values are bytes, as lines: base64 alone, or a JSON object with base64 in its fields.
+"""Messages of a topic whose values are bytes, one per line: bare base64, or a JSON object with base64 in its fields.
 
-    AAAAAAIAAqAB...                                                                the value alone
+    AAAAAAIAAqAB...                                                                a bare value
     {"topic": "t", "partition": 0, "offset": 7, "key": "AAAA...", "value": "AAAA..."}
     {"topic": "t", "key_avro": "AAAA...", "value_avro": "AAAA...", "key": {...}, "value": {...}}
 
 Records of Parquet and Avro files with such columns have the second form. `destination` is another name of `topic`.
-A field that ends with `_avro` has the bytes; the field without that ending may repeat them as JSON.
+A field that ends with `_avro` has the bytes; the field without that ending can repeat them as JSON.
 
-A value alone can be a JSON string. Only JSON has escapes: outside of it a backslash is no base64.
+A bare value can be a JSON string. Only JSON strings have escapes: elsewhere, a backslash is not valid base64.
 
-Base64 may lack its padding. A key may have blanks between its digits; a value may not, for a text with blanks is most
-often a sentence, and a short one could be decoded.
+The padding of base64 is optional. A key can have blanks between its digits. A value cannot: a text with blanks is
+usually a sentence, and a short sentence can be decoded by accident.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import msgspec
 
 from siltstone.engine.decode.event import Message
 from siltstone.engine.decode.formats.json_fields import Int, Long, content_of
-from siltstone.engine.decode.json_value import BLANKS, MISFIT, broken_reason, is_sound
+from siltstone.engine.decode.json_value import BLANKS, PARSE_ERRORS, broken_reason, is_utf8
 
 NO_BYTES: Final = "a JSON object without a value in base64"
 NO_BASE64_VALUE: Final = "the value is not base64"
 NO_BASE64_KEY: Final = "the key is not base64"
-WRONG_TYPE: Final = "a field of the message has a type that a topic's messages do not give it"
+WRONG_TYPE: Final = "a field of the message has an unexpected type"
 
 _NULL: Final = b"null"
 _SPACES: Final = re.compile(rb"[ \t\n\x0b\f\r]+")
@@ -38,8 +38,8 @@ _BASE64: Final = re.compile(rb"[A-Za-z0-9+/]*={0,2}\Z")
 class Base64Message(msgspec.Struct, gc=False):
     """The bytes of one message, and its position in its topic.
 
-    `headers` is JSON text. `is_empty`: the message has no value (a null message). `problem`: why the line is no
-    message; None where it is one.
+    `headers` is JSON text. `is_empty`: the message has no value (a null message). `problem`: why the line is not a
+    message; None if it is one.
     """
 
     value: bytes | None = None
@@ -92,9 +92,9 @@ def read_base64(message: Message) -> Base64Message:
     if bare[:1] == b'"':
         try:
             bare = content_of(msgspec.Raw(bare)) or b""
-        except MISFIT:
+        except PARSE_ERRORS:
             return Base64Message(problem=NO_BASE64_VALUE)
-    if bare == _NULL:  # four digits of base64, but a null message
+    if bare == _NULL:  # valid base64 by its letters, but a null message
         return Base64Message(is_empty=True)
     value = _from_base64(bare)
     if value is None or _is_sentence(bare):
@@ -105,22 +105,22 @@ def read_base64(message: Message) -> Base64Message:
 def _of_object(text: bytes) -> Base64Message:
     try:
         line = _usual.decode(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         return _of_any_object(text)
-    if not text.isascii() and not is_sound(text):
+    if not text.isascii() and not is_utf8(text):
         return Base64Message(problem=broken_reason(text, WRONG_TYPE))
     topic = line.topic if line.topic is not None else line.destination
     return Base64Message(line.value, line.key, topic, line.partition, line.offset, _json(line.headers))
 
 
 def _of_any_object(text: bytes) -> Base64Message:
-    """An object with the bytes in fields that end with `_avro`, without a value, or with base64 in an unusual form."""
+    """An object with its bytes in `_avro` fields, without a value, or with base64 in an unusual form."""
     try:
         line = _any.decode(text)
-        if not is_sound(text):
+        if not is_utf8(text):
             return Base64Message(problem=broken_reason(text, WRONG_TYPE))
         topic = content_of(line.topic) or content_of(line.destination)
-    except MISFIT:
+    except PARSE_ERRORS:
         return Base64Message(problem=broken_reason(text, WRONG_TYPE))
     written, written_key = _chosen(line.value_avro, line.value), _chosen(line.key_avro, line.key)
     value, key = _from_base64(written), _from_base64(written_key)
@@ -138,8 +138,10 @@ def _of_any_object(text: bytes) -> Base64Message:
 
 
 def _chosen(in_avro: msgspec.Raw, plain: msgspec.Raw) -> bytes | None:
-    """The text of the field that ends with `_avro`, be it null; else of the field without that ending, unless this one
-    repeats the value as JSON."""
+    """The text of the `_avro` field, if there is one. Otherwise the text of the field without that ending.
+
+    If there is an `_avro` field, the other field can be the value as JSON: then it does not count.
+    """
     content = content_of(in_avro)
     if content is not None:
         return content
@@ -149,13 +151,13 @@ def _chosen(in_avro: msgspec.Raw, plain: msgspec.Raw) -> bytes | None:
 
 
 def _json(value: msgspec.Raw) -> bytes | None:
-    """The JSON text of a value; None for null, and where there is none."""
+    """The JSON text of a value; None if it is null or missing."""
     text = bytes(value)
     return None if text in (b"", _NULL) else text
 
 
 def _problem(written: bytes | None, value: bytes | None, written_key: bytes | None, key: bytes | None) -> str | None:
-    """Why a message with a value is none; None where it is one."""
+    """Why a line with a value is not a message; None if it is one."""
     if written is None or written.startswith(b"{"):
         return NO_BYTES
     if value is None or _is_sentence(written):
@@ -164,13 +166,13 @@ def _problem(written: bytes | None, value: bytes | None, written_key: bytes | No
 
 
 def _from_base64(text: bytes | None) -> bytes | None:
-    """The bytes of base64, perhaps with blanks in it and without its padding; None where the text is none."""
+    """The bytes of base64, also with blanks in it or without padding; None if the text is not base64."""
     if text is None:
         return None
-    if b"\\" not in text:  # it would be an escape in the JSON string, and base64 has none
+    if b"\\" not in text:  # a backslash would start an escape in the JSON string; base64 has no backslash
         try:
             return _bytes.decode(b'"%b"' % text)
-        except MISFIT:
+        except PARSE_ERRORS:
             pass
     digits = _SPACES.sub(b"", text)
     length = len(digits.rstrip(b"="))

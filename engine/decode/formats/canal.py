@@ -1,24 +1,27 @@
-"""Flat messages of Canal as JSON lines: `{"data", "old", "type", "database", "table", "es", "id", ...}`, bare, or in
-`value` of a topic's record `{"value", "topic", "partition", "offset"}`, there as text or as an object.
+"""Flat messages of Canal as JSON lines: `{"data", "old", "type", "database", "table", "es", "id", ...}`.
+
+A message is bare, or text or an object in `value` of a topic's record `{"value", "topic", "partition", "offset"}`.
 
     https://github.com/alibaba/canal/wiki/Canal-Kafka-RocketMQ-QuickStart
     https://www.alibabacloud.com/help/en/dts/user-guide/data-formats-of-a-kafka-cluster
 
-MySQL and MariaDB, by the open-source Canal and by Alibaba DTS. A message holds the rows of one statement; each becomes
-a change. `data` is the row; `old` has the columns that an update changed, one entry a row. Where `old` has another
-value of a key column, the row gets another key: a delete of the old one, and an insert of the new one. Instances of DTS
-from before 2022-03-20 have the images the other way round (`source.images: swapped`). INIT is a READ. A TRUNCATE can be
-a statement (DDL, QUERY), and perhaps only the statement names its table. Other statements are control events.
+The open-source Canal and Alibaba DTS write these messages for MySQL and MariaDB. A message holds the rows of one
+statement; each row becomes a change. `data` is the row; `old` has the columns that an update changed, one entry per
+row. If `old` has a different value of a key column, the key of the row changes: the update becomes a delete of the old
+key and an insert of the new one. DTS instances created before 2022-03-20 swap the two images (`source.images:
+swapped`). INIT is a READ. A TRUNCATE can be a statement (DDL, QUERY), and sometimes only the statement names its table.
+Other statements are control events.
 
-There is no position in a log: the coordinates order the changes. `es`, the time of the change in milliseconds, orders
-partitions; the greatest one so far in a partition, so that it never decreases there. READs have no position.
+Messages have no position in a log: coordinates order the changes. `es`, the time of the change in milliseconds, orders
+partitions. A position has the greatest `es` so far in its partition, so that it never decreases there. READs have no
+position.
 
     in a topic   epoch (4) - greatest es so far (12) - partition (8) - offset (16) - row in the message (8)
     in a file    epoch (4) - name of the file below the source's folder, as bytes - line (16) - row in the message (8)
 
-`id` is a batch, which many messages share. What Canal sent again after a rollback, and the greatest `es` so far, depend
-on the messages before: the decoder takes each `es` as the greatest, and a step that knows the neighbours corrects it
-(`engine.neighbours.canal_step`).
+`id` is the number of a batch, which many messages share. Two facts depend on the earlier messages: whether Canal sent a
+message a second time after a rollback, and the greatest `es` so far. The decoder uses the message's own `es`, and a
+later step that reads the neighbouring messages corrects it (`engine.neighbours.canal_step`).
 """
 
 from __future__ import annotations
@@ -60,10 +63,10 @@ OTHERS: Final = {"QUERY": control_kinds.QUERY} | dict.fromkeys(
 )
 OF_TICDC: Final = "a message of TiCDC with the TiDB extension (_tidb): format ticdc-json reads it, in the order of TSOs"
 NO_TYPE: Final = "type is missing"
-NO_TRUNCATED_TABLE: Final = "a TRUNCATE whose table is not told"
+NO_TRUNCATED_TABLE: Final = "a TRUNCATE that does not name its table"
 NO_TABLE: Final = "database or table is missing"
 NO_TIME: Final = "es, the time of the change, is missing"
-OUT_OF_TIME: Final = "es, the time of the change, is no time in milliseconds"
+OUT_OF_TIME: Final = "es, the time of the change, is not a time in milliseconds"
 NO_DATA: Final = "UPDATE without rows in data"
 UNEQUAL: Final = "old and data have different numbers of rows"
 NO_OBJECT: Final = "a row in data or old is not an object"
@@ -85,7 +88,7 @@ class CanalDecoder:
         self._coordinates = Coordinates(source)
 
     def events(self, message: Message) -> Sequence[Event]:
-        """The changes of a message: one a row, two for a row that gets another key; or one event of another kind."""
+        """The changes of a message: one per row, two for a row whose key changes; or one event of another kind."""
         try:
             canal = read_message(message.text)
         except BrokenMessageError as broken:
@@ -95,7 +98,7 @@ class CanalDecoder:
         return self.events_of(message, canal)
 
     def events_of(self, message: Message, canal: CanalMessage) -> list[Event]:
-        """The events of a message that is read; `TicdcDecoder` asks for them, too."""
+        """The events of a parsed message. `TicdcDecoder` calls this, too."""
         op = _op(canal)
         if op is None and (kind := _control_kind(canal)) is not None:
             return [_control(message, canal, kind)]
@@ -138,11 +141,11 @@ class CanalDecoder:
         return place.position(message.file, message.line, canal.partition, canal.offset, row, canal.es)
 
 
-# --- what a message is ----------------------------------------------------------------------------------------------
+# --- kinds of messages ----------------------------------------------------------------------------------------------
 
 
 def _op(canal: CanalMessage) -> str | None:
-    """The operation of the rows; None for every other type."""
+    """The operation on the rows; None for types that are not about rows."""
     if canal.type is None:
         return None
     kind = canal.type.upper()
@@ -152,7 +155,7 @@ def _op(canal: CanalMessage) -> str | None:
 
 
 def _control_kind(canal: CanalMessage) -> str | None:
-    """Which control event a message is that has no operation; None where it is none."""
+    """The kind of control event of a message without an operation; None if it is not a control event."""
     if canal.type is None:
         return control_kinds.NULL_MESSAGE if canal.is_null() else None
     kind = canal.type.upper()
@@ -160,7 +163,7 @@ def _control_kind(canal: CanalMessage) -> str | None:
 
 
 def _table(canal: CanalMessage, op: str | None) -> str | None:
-    """`database.table`; where only the statement of a TRUNCATE names a table, that one."""
+    """`database.table`; of a TRUNCATE, the table that only its statement names."""
     if canal.database and canal.table:
         return f"{canal.database}.{canal.table}"
     if op != names.OP_TRUNCATE or canal.table or canal.sql is None:
@@ -174,7 +177,7 @@ def _images(rows: list[msgspec.Raw] | None) -> Images:
 
 
 def _reject_reason(canal: CanalMessage, op: str | None, table: str | None, data: Images, old: Images) -> str | None:
-    """Why a message that is no control event is no change either; None where it is one."""
+    """Why a message is neither a control event nor a change; None if it is a change."""
     if canal.type is None:
         return NO_TYPE
     if op is None:
@@ -224,7 +227,7 @@ def _control(message: Message, canal: CanalMessage, kind: str) -> Control:
 
 
 def of_broken(message: Message, broken: BrokenMessageError) -> Event:
-    """The event of a line that is no message: a null message, or a reject."""
+    """The event of a line that is not a message: a null message or a reject."""
     if is_null_line(message.text):
         return _control(message, CanalMessage(), control_kinds.NULL_MESSAGE)
     canal = broken.message

@@ -1,7 +1,7 @@
-"""Messages of Canal, read: bare, or in the `value` of a topic's record.
+"""Parses messages of Canal: bare, or in the `value` of a topic's record.
 
-Canal writes each field with one type. Some writers put counts into quotes, and a field of text can hold another JSON
-value: a line that is not of the usual types is read a second time, field by field.
+Canal writes each field with one type. Some writers put numbers into quotes, and a text field can hold another JSON
+value: a line with unusual types is read a second time, field by field.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from siltstone.engine.decode.event_batch import signed_hash
 from siltstone.engine.decode.formats.json_fields import NOTHING, Int, Long
 from siltstone.engine.decode.json_value import (
     BLANKS,
-    MISFIT,
+    PARSE_ERRORS,
     broken_reason,
-    is_sound,
+    is_utf8,
     parse,
     plain_text,
     raw_fields,
     text_of,
 )
 
-MISFIT_REASON: Final = "a field of the message has a type that Canal does not give it"
+MISFIT_REASON: Final = "a field of the message has a type that Canal does not write"
 _LONG: Final = 2**63
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+\r?\n?", re.ASCII)
 _MOST_DIGITS: Final = 40
@@ -34,7 +34,7 @@ _LAST_MILLI: Final = 253_402_300_799_999  # 9999-12-31
 
 
 class Tidb(msgspec.Struct, gc=False, rename="camel"):
-    """What TiCDC adds to a message: the TSO of its commit, or of a watermark, and whether it holds the key alone."""
+    """What TiCDC adds to a message: the TSO of its commit or of a watermark, and whether it holds only the key."""
 
     commit_ts: Long | None = None
     watermark_ts: Long | None = None
@@ -43,7 +43,7 @@ class Tidb(msgspec.Struct, gc=False, rename="camel"):
 
 
 class CanalMessage(msgspec.Struct, gc=False, rename="camel"):
-    """A message, and where its topic has it. `value` is the message, where a topic's record is around it."""
+    """A message and its place in its topic. `value` is the message, if it is inside a topic's record."""
 
     data: list[msgspec.Raw] | None = None
     database: str | None = None
@@ -65,7 +65,7 @@ class CanalMessage(msgspec.Struct, gc=False, rename="camel"):
     offset: Long | None = None
 
     def content(self) -> int:
-        """A hash of what stays the same when the message is sent again: all but `id` and `ts`."""
+        """A hash of everything that stays the same if the message is sent a second time: all but `id` and `ts`."""
         same = (
             self.type, self.database, self.table, self.es, self.gtid, self.is_ddl, self.sql,
             self.data, self.old, self.mysql_type, self.pk_names,
@@ -73,12 +73,12 @@ class CanalMessage(msgspec.Struct, gc=False, rename="camel"):
         return signed_hash(text_of(same))
 
     def is_null(self) -> bool:
-        """Whether a topic's record holds no message: what is left of a deleted key."""
+        """Whether a topic's record holds a null message, which marks a deleted key."""
         return self.type is None and self.value is not NOTHING and bytes(self.value) == _NULL
 
 
 class BrokenMessageError(Exception):
-    """A line that is no message of Canal: why, and what is known of it. It is part of its batch nevertheless."""
+    """A line that is not a message of Canal: the reason and the known fields. It still belongs to its batch."""
 
     def __init__(self, reason: str, message: CanalMessage | None = None, content: int | None = None) -> None:
         super().__init__(reason)
@@ -109,9 +109,9 @@ def read_message(text: bytes) -> CanalMessage:
 def _read(text: bytes) -> CanalMessage:
     try:
         message = _usual.decode(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         message = _unusual(text)
-    if not is_sound(text):
+    if not is_utf8(text):
         raise BrokenMessageError(broken_reason(text, MISFIT_REASON))
     return message
 
@@ -122,7 +122,7 @@ def is_null_line(text: bytes) -> bool:
 
 
 def millis_to_micros(millis: int | None) -> int | None:
-    """Milliseconds as microseconds; None where they are no time of the years 1 to 9999."""
+    """Milliseconds as microseconds; None outside of the years 1 to 9999."""
     return millis * 1000 if millis is not None and _FIRST_MILLI <= millis <= _LAST_MILLI else None
 
 
@@ -130,14 +130,14 @@ def value_of(text: bytes) -> bytes:
     """The message in a line, as text: `value` of a topic's record, or the line."""
     try:
         value = bytes(raw_fields(text).get("value", NOTHING))
-    except MISFIT:
+    except PARSE_ERRORS:
         return text
     if value == _NULL:
         return text
     return parse(value).encode() if value.startswith(b'"') else value
 
 
-# --- what is around the message -------------------------------------------------------------------------------------
+# --- the record around the message ----------------------------------------------------------------------------------
 
 
 def _inner(record: CanalMessage) -> CanalMessage:
@@ -164,17 +164,17 @@ def _place(message: CanalMessage, record: CanalMessage) -> None:
 
 
 def _unusual(text: bytes) -> CanalMessage:
-    """The message of a line some field of which has another type than usual."""
+    """The message of a line that has a field with an unusual type."""
     try:
         fields = raw_fields(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         raise BrokenMessageError(broken_reason(text, MISFIT_REASON)) from None
     message, is_misfit = CanalMessage(), False
     for name, encoded, read in _FIELDS:
         if encoded in fields:
             try:
                 setattr(message, name, read(bytes(fields[encoded])))
-            except (*MISFIT, ValueError):
+            except (*PARSE_ERRORS, ValueError):
                 is_misfit = True
     if is_misfit:
         raise BrokenMessageError(broken_reason(text, MISFIT_REASON), message, _content_of(fields))
@@ -192,7 +192,7 @@ def _text(raw: bytes) -> str | None:
 
 
 def _count(raw: bytes) -> int | None:
-    """A whole number of 64 bits, which can be in quotes."""
+    """A whole number of 64 bits, possibly in quotes."""
     text = _text(raw)
     if text is None:
         return None

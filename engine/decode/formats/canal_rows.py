@@ -1,7 +1,7 @@
-"""The rows of a message of Canal: their images, whole, and whether an update changes their key.
+"""The rows of a message of Canal: complete images, and whether an update changes the key.
 
-Images stay the JSON text that they are. The row before an update is `data`, then the fields of `old`: a column can be
-in it twice, and readers take the second.
+Images stay JSON text. The row before an update is `data` followed by the fields of `old`: a column can be in it twice,
+and readers use the second one.
 
     data  {"id":"1","a":"y","b":"z"}        old  {"a":null}
     before {"id":"1","a":"y","b":"z","a":null}
@@ -15,11 +15,11 @@ from typing import Any, Final, NamedTuple
 from siltstone.engine import names
 from siltstone.engine.decode.event_batch import signed_hash
 from siltstone.engine.decode.formats.row_images import joined
-from siltstone.engine.decode.json_value import MISFIT, parse, parse_object, plain_text, text_of
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse, parse_object, plain_text, text_of
 
 
 class Keys(NamedTuple):
-    """Key columns, as names and as they are written in an image. `schema`: the JSON text of the names."""
+    """Key columns, as names and as an image writes them. `schema`: the JSON text of the names."""
 
     names: tuple[str, ...] = ()
     quoted: tuple[bytes, ...] = ()
@@ -27,7 +27,7 @@ class Keys(NamedTuple):
 
 
 class RowSchema(NamedTuple):
-    """What `mysqlType` says of the columns. `text` and `hash`: of the row schema."""
+    """The columns that `mysqlType` names. `text` and `hash`: the row schema."""
 
     text: str | None = None
     hash: int | None = None
@@ -37,14 +37,14 @@ class RowSchema(NamedTuple):
 NO_KEYS: Final = Keys()
 _NULL: Final = b"null"
 Images = list[bytes]
-"""The rows of `data` or of `old`: objects, or null; none where a message has none."""
+"""The rows of `data` or of `old`: objects or null; empty if a message has none."""
 Row = tuple[int, str, bytes | None, bytes | None, bytes | None, bytes | None]
 """A change: its row in the message, operation, images before and after, images of the old and of the new key."""
 
 
 @lru_cache(maxsize=1_000)
 def keys_of(columns: tuple[str | None, ...]) -> Keys:
-    """The key columns of these names."""
+    """The key columns with these names."""
     known = tuple(name for name in columns if name is not None)
     schema = text_of({"keys": columns}).decode() if columns else None
     return Keys(known, tuple(text_of(name) for name in known), schema)
@@ -52,12 +52,12 @@ def keys_of(columns: tuple[str | None, ...]) -> Keys:
 
 @lru_cache(maxsize=1_000)
 def row_schema(types: bytes) -> RowSchema:
-    """The row schema of `mysqlType`; without a text where it is no object."""
+    """The row schema of `mysqlType`; without text if `mysqlType` is not an object."""
     if types.startswith(b'"'):
         types = parse(types).encode()
     try:
         columns = parse_object(types)
-    except MISFIT:
+    except PARSE_ERRORS:
         return RowSchema()
     text = f'{{"mysqlType":{types.decode()}}}'
     return RowSchema(text, signed_hash(text.encode()), tuple(columns))
@@ -67,9 +67,9 @@ def row_schema(types: bytes) -> RowSchema:
 
 
 def rows_of(op: str, data: Images, old: Images, schema: RowSchema, keys: Keys, is_swapped: bool) -> list[Row]:
-    """The changes of a message: one a row, two for a row that gets another key.
+    """The changes of a message: one per row, two for a row whose key changes.
 
-    `is_swapped`: `old` is what `data` is, the other way round.
+    `is_swapped`: `data` and `old` are swapped.
     """
     if op == names.OP_UPDATE:
         rows: list[Row] = []
@@ -86,7 +86,7 @@ def rows_of(op: str, data: Images, old: Images, schema: RowSchema, keys: Keys, i
 
 
 def _updated(at: int, image: bytes, other: bytes, keys: Keys, is_swapped: bool) -> list[Row]:
-    """`other`: the columns that changed, as they were before; of swapped images, as they are after."""
+    """`other`: the changed columns before the update; with swapped images, after it."""
     if other == _NULL:
         return [(at, names.OP_UPDATE, image if is_swapped else None, image, None, None)]
     whole = joined(image, other)
@@ -100,9 +100,9 @@ def _updated(at: int, image: bytes, other: bytes, keys: Keys, is_swapped: bool) 
 
 
 def complete(image: bytes, schema: RowSchema, keys: Keys) -> bytes:
-    """An image with null for the columns of the schema that it lacks: old versions of Canal leave nulls out.
+    """An image with null for the columns of the schema that it lacks: old versions of Canal omit nulls.
 
-    A key column is never null: where it is missing, the image stays without it.
+    A key column is never null: if it is missing, the image stays without it.
     """
     if not schema.columns or _has_fields(image, len(schema.columns)):
         return image
@@ -112,7 +112,7 @@ def complete(image: bytes, schema: RowSchema, keys: Keys) -> bytes:
 
 
 def _has_fields(image: bytes, number: int) -> bool:
-    """Whether an image has so many fields, for certain: a quote and a colon end a name, where the quote is not escaped
+    """Whether an image certainly has this number of fields: a quote and a colon end a name, if the quote is not escaped
     and there is no nested object."""
     names_seen = image.count(b'":')
     if b"\\" in image:
@@ -121,7 +121,7 @@ def _has_fields(image: bytes, number: int) -> bool:
 
 
 def changes_key(keys: Keys, image: bytes, other: bytes) -> bool:
-    """Whether `other` has another value than the image in a key column."""
+    """Whether `other` and the image have different values of a key column."""
     for name in keys.quoted:
         if name in other:
             break
@@ -137,5 +137,5 @@ def changes_key(keys: Keys, image: bytes, other: bytes) -> bool:
 
 
 def _text(value: Any) -> str | None:
-    """A value as text: a key is the same with and without quotes."""
+    """A value as text: keys are equal with and without quotes."""
     return None if value is None else plain_text(value)

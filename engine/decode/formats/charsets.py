@@ -1,6 +1,7 @@
-"""Text in the character sets of databases: by MySQL's names, Oracle's, Python's, and Java's (java.nio and java.io).
+"""Text in the character sets of databases, by the names of MySQL, Oracle, Python and Java (java.nio and java.io).
 
-A name means first what it means to a database. Java's code pages of EBCDIC that Python does not have are not known.
+If a name means different character sets, the database's meaning counts. Java's EBCDIC code pages that Python lacks are
+unknown.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ _UTF8: Final = frozenset(
     }
 )
 _LATIN1: Final = frozenset({"latin1", "cp1252", "windows-1252", "we8mswin1252"})
-"""MySQL's latin1 is Windows-1252, with the five codes that Windows leaves open."""
+"""MySQL's latin1 is Windows-1252 plus the five codes that Windows leaves undefined."""
 _LATIN1_TABLE: Final = "".join(bytes([code]).decode("cp1252", "ignore") or chr(code) for code in range(256))
-# GB18030 has all characters of GBK, and the users' own ones, which Python's GBK does not have.
+# GB18030 has all characters of GBK and the user-defined ones, which Python's GBK lacks.
 _OF_DATABASES: Final = {
     "gbk": "gb18030", "gb2312": "gb2312", "gb18030": "gb18030", "gb18030_2022": "gb18030", "big5": "big5",
     "sjis": "shift_jis", "cp932": "cp932", "ujis": "euc_jp", "eucjpms": "euc_jp", "euckr": "cp949",
@@ -58,11 +59,11 @@ _MARKED: Final = {
     "utf_16": ((codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE), "utf_16_be"),
     "utf_32": ((codecs.BOM_UTF32_BE, codecs.BOM_UTF32_LE), "utf_32_be"),
 }
-"""Codecs of text that begins with a mark of its byte order, the marks, and what to take where there is none."""
+"""Codecs of text that begins with a byte order mark: the marks, and the codec of text without one."""
 
 
 def decoded(data: bytes, charset: str) -> str | None:
-    """The text of bytes; None where the character set is not known, or the bytes are none of its."""
+    """The text of bytes; None if the character set is unknown or the bytes are not valid in it."""
     codec = _codec(charset)
     if codec is None:
         return None
@@ -80,7 +81,7 @@ def decoded(data: bytes, charset: str) -> str | None:
 
 @lru_cache(maxsize=1_000)
 def _codec(charset: str) -> str | None:
-    """Python's codec for a name of a character set."""
+    """Python's codec for the name of a character set."""
     name = charset.lower()
     if name in _UTF8:
         return "utf-8"

@@ -8,9 +8,9 @@
 
     https://debezium.io/documentation/reference/stable/integrations/cloudevents.html
 
-Attributes that begin with `iodebezium` are the fields of the source block (`iodebeziumtsms` is `ts_ms`), those with
-`iodebeziumtx` and a lower-case name the fields of the transaction. Numbers of 64 bits are text in them. `data` is the
-rest of the event, with a schema around it or without. In the binary content mode of Kafka the attributes are headers
+Attributes that begin with `iodebezium` are the fields of the source block (`iodebeziumtsms` is `ts_ms`). Those that
+begin with `iodebeziumtx` and a lower-case name are the fields of the transaction. Numbers of 64 bits are text. `data`
+is the rest of the event, with or without a schema around it. In Kafka's binary content mode, the attributes are headers
 (`ce_specversion`, `ce_iodebeziumop`), and the value is the data.
 """
 
@@ -24,9 +24,9 @@ from siltstone.engine.decode.formats.debezium_envelope import Object, Source, Tr
 from siltstone.engine.decode.formats.json_fields import whole_number
 
 MARK: Final = b'"specversion"'
-"""What the text of a CloudEvent has."""
+"""The text of every CloudEvent contains this."""
 HEADER_MARK: Final = b'"ce_specversion"'
-"""What the headers of a record have whose value is the data alone (Kafka's binary content mode)."""
+"""The headers of a record contain this, if its value is only the data (Kafka's binary content mode)."""
 _HEADER: Final = "ce_"
 _CONTENT_HEADER: Final = "content-type"
 _VERSION: Final = "specversion"
@@ -38,7 +38,7 @@ _WRAPPED: Final = frozenset(("schema", "payload"))
 
 
 def _attributes(struct: type[msgspec.Struct], prefix: str) -> dict[str, tuple[str, bool]]:
-    """The fields of a part of an event by the names of their attributes; and whether they are numbers."""
+    """The fields of a part of an event, by the names of their attributes, and whether they are numbers."""
     fields = msgspec.structs.fields(struct)
     return {
         prefix + field.encode_name.replace("_", ""): (field.encode_name, str not in get_args(field.type))
@@ -52,8 +52,10 @@ _TRANSACTION: Final = _attributes(Transaction, "iodebeziumtx")
 
 
 def unwrapped(record: Object) -> tuple[Object, str | None] | None:
-    """A record with the event in place of the CloudEvent around it, and why that cannot be read; None where there is no
-    CloudEvent."""
+    """A record with the event instead of its CloudEvent, and why the CloudEvent cannot be read.
+
+    None if the record has no CloudEvent.
+    """
     value = record.get("value")
     around = value if isinstance(value, dict) else record
     if isinstance(around.get("payload"), dict) and around.keys() <= _WRAPPED:
@@ -68,12 +70,12 @@ def unwrapped(record: Object) -> tuple[Object, str | None] | None:
 
 
 def may_be_around(text: bytes) -> bool:
-    """Whether the text of a record can have a CloudEvent in it."""
+    """Whether the text of a record can contain a CloudEvent."""
     return MARK in text or HEADER_MARK in text
 
 
 def _of_headers(record: Object) -> dict[str, Any]:
-    """The attributes in the headers of a record, an object or an array of objects."""
+    """The attributes in the headers of a record. Headers are an object or an array of objects."""
     headers = record.get("headers")
     listed = headers if isinstance(headers, list) else ()
     pairs = {one.get("key"): one.get("value") for one in listed if isinstance(one, dict)}
@@ -85,12 +87,12 @@ def _of_headers(record: Object) -> dict[str, Any]:
 def _unreadable(cloud: Object) -> str | None:
     content = str(cloud.get(_CONTENT) or f"application/{_JSON}")
     if _JSON not in content:
-        return f"the data of the CloudEvent is {content[:40]}: only that in JSON is read"
+        return f"the data of the CloudEvent is {content[:40]}: only JSON is supported"
     return None if isinstance(cloud.get("data"), dict) else "the data of the CloudEvent is not a JSON object"
 
 
 def _event(cloud: Object) -> Object:
-    """The whole event, with the schema of its data around it where there is one."""
+    """The whole event, with the schema of its data around it, if there is one."""
     data = cloud["data"]
     is_wrapped = isinstance(data.get("payload"), dict) and data.keys() <= _WRAPPED
     rest = data["payload"] if is_wrapped else data

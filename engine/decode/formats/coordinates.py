@@ -1,6 +1,6 @@
-"""Positions by coordinates: where a record was delivered, its offset, or its file and line.
+"""Positions by coordinates: the place where a record was delivered, that is its offset, or its file and line.
 
-Files are named below the folder of the source: moving it changes no order.
+File names are relative to the folder of the source, so that moving the folder does not change the order.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:/+")
 
 
 def folder_of(source: SourceSpec) -> str:
-    """The folder that a source's path names, with its slash; empty where the path names none."""
+    """The folder in a source's path, with a final slash; empty if the path names none."""
     folder = _SCHEME.sub("/", plain_start(source.path).rpartition("/")[0])
     return f"{folder}/" if folder else ""
 
@@ -47,8 +47,10 @@ class Coordinates:
     def position(
         self, file: str, line: int, partition: int | None, offset: int | None, row: int = 0, millis: int | None = 0
     ) -> str:
-        """The position of a row of a record. `millis` never decreases inside a partition: it orders partitions, offsets
-        order the records of one."""
+        """The position of a row of a record.
+
+        `millis` never decreases inside a partition. It orders partitions; offsets order the records of a partition.
+        """
         if partition is not None and offset is not None:
             place = hex_digits(millis, 12), hex_digits(partition, 8), hex_digits(offset, 16), hex_digits(row, 8)
             in_topic = joined(*place, epoch=self._epoch)
@@ -58,10 +60,12 @@ class Coordinates:
 
 
 class LogOrCoordinates:
-    """Positions of a source whose changes have a place in its log. From the first change on that has none, coordinates
-    order the whole source, in an epoch after that of the log (a step after decoding turns the other changes).
+    """Positions of a source whose changes have a place in its log.
 
-    A change without a place, of a table that no spec declares, has no position: it decides nothing.
+    If one change has no place, coordinates order the whole source from then on, in an epoch after the epoch of the log
+    (a later step converts the positions of the other changes).
+
+    A change of a table that no spec declares does not cause this: without a place, it has no position.
     """
 
     def __init__(self, source: SourceSpec, declared: Declared) -> None:
@@ -72,7 +76,7 @@ class LogOrCoordinates:
     def position(
         self, place: str | None, table: str | None, message: Message, partition: int | None, offset: int | None
     ) -> str | None:
-        """The position of a change. `place`: that in the log, if it has one."""
+        """The position of a change. `place`: its place in the log, if it has one."""
         if place is not None and self._order != "coordinates":
             return place
         if self._order == "auto" and self._tables and table not in self._tables:
@@ -81,7 +85,7 @@ class LogOrCoordinates:
 
 
 def notation(position: str, _source: str = "") -> str | None:
-    """Partition and offset, or file and line, and the row in the record, unless it is the first."""
+    """Partition and offset, or file and line, and the number of the row in the record, unless it is the first row."""
     found = segments(position, 12, 8, 16, 8)
     if len(found) == 4:
         place, row = f"partition {int(found[1], 16)} offset {int(found[2], 16)}", found[3]
@@ -99,6 +103,6 @@ def _name_segment(folder: str, file: str) -> str:
 
 
 def name_below(folder: str, file: str) -> str:
-    """The name of a file below a folder; all of one that is not in it."""
+    """The name of a file relative to a folder; the full name if the file is not in the folder."""
     _, is_below, name = file.partition(folder) if folder else ("", "", "")
     return name if is_below else file

@@ -1,11 +1,12 @@
-"""Google Datastream: `{"uuid", "read_method", "source_metadata", "payload", ...}` as JSON lines, or as Avro files whose
-records arrive as the same JSON, with the types of the payload's columns in `row_schema`.
+"""Google Datastream: `{"uuid", "read_method", "source_metadata", "payload", ...}` as JSON lines or in Avro files.
+
+Records of Avro files arrive as the same JSON, with the types of the payload's columns in `row_schema`.
 
     https://cloud.google.com/datastream/docs/events-and-streams
 
-Databases have different fields of `source_metadata`: these show which database it is. The names of methods changed over
-the years. An event without a position in the source's log is a READ of a backfill, whatever its file is called. All
-times are UTC.
+`source_metadata` has different fields for each database: they show which database it is. The names of methods changed
+over the years. An event without a position in the source's log is a READ of a backfill, whatever the name of its file.
+All times are UTC.
 
     database     position: epoch (4), then                                            READs
     MySQL        binlog file (8) - position in it (16) - time (16) - half             no position
@@ -13,12 +14,12 @@ times are UTC.
     PostgreSQL   time (16) - LSN (16) - half                                          no position
     SQL Server   time (16) - LSN (20) - file, page and slot (48) - half               no position
 
-A time is microseconds since 1970. A key change is an UPDATE-DELETE (half 0) and an UPDATE-INSERT (half 1) at one
-position; every other change has half 1. A READ of Oracle follows all changes of its SCN.
+A time is in microseconds since 1970. A key change is an UPDATE-DELETE (half 0) and an UPDATE-INSERT (half 1) at one
+position; every other change has half 1. A READ of Oracle comes after all changes of its SCN.
 
-Streams of MySQL with GTIDs name the log `binlog_file` and `binlog_position`, and their method `cdc`: so in the
-recording `mysql-BookSeries.avro` of Google's Dataflow templates (2025). The position is that of the server
-`datastream_master_server_id`, which another server can follow: `gtid` and that number decide epochs, not the order.
+Streams of MySQL with GTIDs have `binlog_file` and `binlog_position` for the log and the method `cdc`, as in the
+recording `mysql-BookSeries.avro` of Google's Dataflow templates (2025). The position is in the log of the server
+`datastream_master_server_id`, which another server can replace: `gtid` and that number decide epochs, not the order.
 """
 
 from __future__ import annotations
@@ -50,23 +51,23 @@ from siltstone.engine.decode.formats.datastream_record import (
 )
 from siltstone.engine.decode.json_value import (
     EMPTY,
-    MISFIT,
     NOT_JSON,
+    PARSE_ERRORS,
     broken_reason,
-    is_sound,
+    is_utf8,
     parse,
     raw_fields,
     text_of,
 )
 from siltstone.engine.spec.model import SourceSpec
 
-NO_METADATA: Final = "source_metadata is missing: no event of Datastream"
-NO_DATABASE: Final = "source_metadata does not tell which database it is"
+NO_METADATA: Final = "source_metadata is missing: not an event of Datastream"
+NO_DATABASE: Final = "source_metadata does not show which database it is"
 NO_TABLE: Final = "source_metadata.table is missing"
 NO_PAYLOAD: Final = "payload is missing"
 NO_OBJECT: Final = "payload is not an object"
-NO_TIME: Final = "source_timestamp is missing or no time"
-UNTIMED: Final = "a streamed change whose source_timestamp, which orders changes, is missing or no time"
+NO_TIME: Final = "source_timestamp is missing or not a time"
+UNTIMED: Final = "a streamed change whose source_timestamp, which orders changes, is missing or not a time"
 NO_POSITION: Final = "a streamed change without a position"
 ROW_ID: Final = "ROW_ID"
 """The key column of an Oracle table without a key."""
@@ -87,7 +88,7 @@ class DatastreamDecoder:
     """Decodes events of Datastream."""
 
     def __init__(self, source: SourceSpec, declared: Declared) -> None:  # every decoder gets them
-        """Nothing is kept between messages."""
+        """The decoder keeps nothing between messages."""
 
     def events(self, message: Message) -> Sequence[Event]:
         """The event of a message."""
@@ -97,9 +98,9 @@ class DatastreamDecoder:
         text = message.text
         try:
             record = read_record(text)
-        except MISFIT:
+        except PARSE_ERRORS:
             return rejected(message, _broken_reason(text))
-        if not is_sound(text):
+        if not is_utf8(text):
             return rejected(message, _broken_reason(text))
         if record.source_metadata is None:
             return rejected(message, NO_METADATA)
@@ -146,18 +147,18 @@ class DatastreamDecoder:
         return change
 
     def _key(self, metadata: Metadata, payload: bytes | None, database: str | None) -> bytes | None:
-        """The names of the key columns; of an Oracle table without a key, the id of the row."""
+        """The names of the key columns; for an Oracle table without a key, the id of the row."""
         key = key_of(metadata, payload or b"{}")
         if key is None and database == ORACLE and not is_blank(metadata.row_id):
             return text_of({ROW_ID: metadata.row_id})
         return key
 
 
-# --- what an event is -----------------------------------------------------------------------------------------------
+# --- kinds of events ------------------------------------------------------------------------------------------------
 
 
 def _database(record: Record, metadata: Metadata) -> str | None:
-    """Which database it is, by the metadata it has; else by the name of the method, and by how tables are named."""
+    """The database: by the metadata that is there, else by the name of the method, else by the parts of table names."""
     lsn = metadata.lsn or ""
     if ":" in lsn or metadata.physical_location is not None or bytes(metadata.replication_index) != b"null":
         return SQLSERVER
@@ -179,7 +180,7 @@ def _database(record: Record, metadata: Metadata) -> str | None:
 
 
 def _database_by_names(text: bytes) -> str | None:
-    """Which database it is, by the names of metadata that is all null: a plain backfill has no position in the log."""
+    """The database, by the names of metadata fields that are all null: a plain backfill has no position in the log."""
     fields = metadata_names(text)
     if fields & _ORACLE_FIELDS:
         return ORACLE
@@ -194,9 +195,9 @@ def _table(database: str | None, metadata: Metadata) -> str | None:
 
 
 def _op(change_type: str, database: str | None, has_position: bool, is_deleted: bool) -> str | None:
-    """What the change does: the change type decides, where there is one.
+    """The operation of a change. The change type decides, if there is one.
 
-    MySQL's ordinary update is one UPDATE-INSERT; elsewhere it is UPDATE, and UPDATE-INSERT takes a new key.
+    MySQL's ordinary update is an UPDATE-INSERT. Other databases have UPDATE, and an UPDATE-INSERT inserts a new key.
     """
     if not has_position and not is_deleted and change_type in _OF_READS:
         return names.OP_READ
@@ -208,20 +209,20 @@ def _op(change_type: str, database: str | None, has_position: bool, is_deleted: 
 
 
 def _payload(payload: msgspec.Raw) -> bytes | None:
-    """The JSON text of the row, which can be written as a string; None for null."""
+    """The JSON text of the row, which can be inside a string; None for null."""
     text = bytes(payload)
     if text[:1] != b'"':
         return None if text == b"null" else text
     content = str(parse(text)).encode()
     try:
         raw_fields(content)
-    except MISFIT:
+    except PARSE_ERRORS:
         return text
     return content
 
 
 def _reject_reason(change: Change, payload: bytes | None, database: str | None, change_type: str) -> str | None:
-    """Why an event cannot be a change, whatever its position; None where it can."""
+    """Why an event cannot be a change, without a check of its position; None if it can."""
     if database is None:
         return NO_DATABASE
     if change.table is None:
@@ -236,7 +237,7 @@ def _reject_reason(change: Change, payload: bytes | None, database: str | None, 
 
 
 def _position_problem(change: Change, is_untimed: bool) -> str | None:
-    """`is_untimed`: times order the changes of the database, and the change has none."""
+    """Why a change has no position. `is_untimed`: times order the database's changes, and it has no time."""
     if change.position is not None or change.op == names.OP_READ:
         return None
     return UNTIMED if is_untimed else NO_POSITION
@@ -248,13 +249,15 @@ def _schema_hash(schema: str) -> int:
 
 
 def _broken_reason(text: bytes) -> str:
-    reason = broken_reason(text, misfit="not a JSON object")
+    reason = broken_reason(text, type_reason="not a JSON object")
     return NOT_JSON if reason == EMPTY else reason
 
 
 def shows_no_key(event: Event, text: bytes) -> bool | None:
-    """Whether a change shows that its table has no key: `primary_keys` of PostgreSQL is empty, and the change is no
-    update, which lacks the row before it."""
+    """Whether a change shows that its table has no key: PostgreSQL's `primary_keys` is empty.
+
+    An update does not show this, because it lacks the row before it.
+    """
     if event.key is not None:
         return False
     metadata = read_record(text).source_metadata

@@ -1,4 +1,4 @@
-"""Positions of Datastream's changes in the logs of their sources. `datastream` describes their layout."""
+"""Positions of Datastream's changes in the logs of their sources. `datastream` describes the layout."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from siltstone.engine.decode.formats.datastream_record import (
     as_text,
     is_blank,
 )
-from siltstone.engine.decode.json_value import MISFIT, parse
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse
 from siltstone.engine.decode.position_text import (
     binlog_place,
     hex_digits,
@@ -47,7 +47,7 @@ def is_logged(database: str | None, metadata: Metadata, method: str | None, chan
 
 
 def _binlog(metadata: Metadata) -> tuple[str | None, Word]:
-    """MySQL's log file and the position in it, whichever names the stream has for them."""
+    """MySQL's log file and the position in it, under either pair of names."""
     if is_blank(metadata.log_file):
         return metadata.binlog_file, metadata.binlog_position
     return metadata.log_file, metadata.log_position
@@ -59,21 +59,26 @@ def log_file(metadata: Metadata) -> str | None:
 
 
 def _has_log_record(metadata: Metadata) -> bool:
-    """Rows of a backfill of Oracle have an SCN too, but no record in the log and no transaction."""
+    """Whether Oracle's event names a log record or a transaction. Rows of a backfill have only an SCN."""
     return not (is_blank(metadata.rs_id) and is_blank(metadata.log_file) and is_blank(as_text(metadata.tx_id)))
 
 
 def _is_streamed(method: str | None, change_type: str) -> bool:
-    """Whether Oracle's event says itself that it is from the log, although it names no record there: only the log
-    updates and deletes, and methods that read it have names of their own."""
+    """Whether Oracle's event comes from the log, although it names no record in it.
+
+    Only events of the log update and delete, and the methods that read the log have names of their own.
+    """
     if "UPDATE" in change_type or "DELETE" in change_type:
         return True
     return change_type not in ("", "READ") and _LOGGED.search((method or "").lower()) is not None
 
 
 def position(database: str | None, metadata: Metadata, source_us: int | None, is_first_half: bool) -> str | None:
-    """The position of a streamed change. `source_us`: when it was committed; when it was read takes no part, for that
-    would order changes by when they were ingested. `is_first_half`: the change gives a key up."""
+    """The position of a streamed change.
+
+    `source_us`: the time of the commit. The time of reading is not used: it would order changes by ingestion.
+    `is_first_half`: the change is the delete of the old key of a key change.
+    """
     half = _FIRST_HALF if is_first_half else _OTHER_HALF
     if database == MYSQL:
         file, place = _binlog(metadata)
@@ -87,7 +92,7 @@ def position(database: str | None, metadata: Metadata, source_us: int | None, is
 
 
 def read_position(database: str | None, metadata: Metadata) -> str | None:
-    """A READ of Oracle saw everything up to its SCN: it follows all changes of that number."""
+    """The position of a READ of Oracle. It saw everything up to its SCN, so it comes after all changes of that SCN."""
     return joined(_scn(metadata), *_AFTER_SCN, _OTHER_HALF) if database == ORACLE else None
 
 
@@ -98,7 +103,7 @@ def _scn(metadata: Metadata) -> str | None:
 
 @lru_cache(maxsize=1_000)
 def _file_number(file: str | None) -> str | None:
-    """The number of a log file: the last digits of its name, before a suffix too."""
+    """The number of a log file: the last digits of its name, also before a suffix."""
     number = number_at_end(file)
     if number is None and file is not None:
         before_suffix = _FILE_NUMBER.search(file)
@@ -107,7 +112,7 @@ def _file_number(file: str | None) -> str | None:
 
 
 def _slot(location: list[int] | str | None) -> str:
-    """File, page and slot of a row of SQL Server; zeros where the event does not say them."""
+    """File, page and slot of a row of SQL Server; zeros for those that the event lacks."""
     found = _parsed(location) if isinstance(location, str) else location
     places = found[:3] if isinstance(found, list) else []
     known = [hex_digits(place, 16) if isinstance(place, int) else None for place in places]
@@ -117,7 +122,7 @@ def _slot(location: list[int] | str | None) -> str:
 def _parsed(text: str) -> Any:
     try:
         return parse(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         return None
 
 

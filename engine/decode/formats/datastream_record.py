@@ -1,7 +1,7 @@
-"""Records of Datastream, read: the fields that siltstone uses, and the names of the key columns.
+"""Parses records of Datastream: the fields that siltstone uses, and the names of the key columns.
 
-A field has the type that Datastream documents, or another one: versions differ, and some write numbers as text. So a
-record is read twice where it is unusual: first by its usual types, then each field as the text that it is.
+Versions of Datastream differ in the types of fields, and some write numbers as text. An unusual record is therefore
+read twice: first with the documented types, then each field as text.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Final
 import msgspec
 
 from siltstone.engine.decode.formats.json_fields import NOTHING, text_of_field, whole_number
-from siltstone.engine.decode.json_value import MISFIT, parse, raw_fields, text_of
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse, raw_fields, text_of
 
 MYSQL, ORACLE, POSTGRESQL, SQLSERVER = "mysql", "oracle", "postgresql", "sqlserver"
 Word = int | str | None
-"""A number, which can be written as text."""
+"""A number, possibly written as text."""
 _EPOCH_START: Final = datetime(1970, 1, 1)
 _UTC_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST: Final = -719_162 * 86_400_000_000  # 0001-01-01
@@ -26,7 +26,7 @@ _AFTER_LAST: Final = 2_932_897 * 86_400_000_000  # 10000-01-01
 
 
 class Metadata(msgspec.Struct, gc=False):
-    """`source_metadata`: what the source's log says about the change. Databases have different fields of it."""
+    """`source_metadata`: the change in the source's log. Each database has different fields."""
 
     schema: str | None = None
     table: str | None = None
@@ -67,7 +67,7 @@ _RAW: Final = frozenset({"payload", "primary_keys", "replication_index"})
 def read_record(text: bytes) -> Record:
     """The fields of an event.
 
-    Raises: one of MISFIT where the text is no JSON object, or its metadata is none.
+    Raises: one of PARSE_ERRORS: the text or its metadata is not a JSON object.
     """
     try:
         return _usual.decode(text)
@@ -102,17 +102,17 @@ def as_text(word: Word) -> str | None:
 
 
 def as_number(word: Word) -> int | None:
-    """A whole number of 64 bits; None where the word is none."""
+    """The word as a whole number of 64 bits; None if it is not one."""
     return whole_number(word.strip() if isinstance(word, str) else word)
 
 
 def is_blank(text: str | None) -> bool:
-    """Whether a text says nothing."""
+    """Whether a text is missing or blank."""
     return text is None or not text.strip(" ")
 
 
 def micros_of(time: Word) -> int | None:
-    """Microseconds since 1970 of a time in ISO's form, in UTC where it names no zone; or of milliseconds since 1970."""
+    """Microseconds since 1970 of an ISO time (in UTC, if it has no zone) or of milliseconds since 1970."""
     if isinstance(time, str):
         if not time.isdecimal():
             return _written_micros(time)
@@ -139,8 +139,9 @@ def _written_micros(text: str) -> int | None:
 
 
 def key_of(metadata: Metadata, payload: bytes) -> bytes | None:
-    """A JSON object with a null for each column of `primary_keys`, or else of `replication_index`, as the payload
-    spells them; None where both name none.
+    """A JSON object with a null for each column of `primary_keys`, else `replication_index`, spelled as in the payload.
+
+    None if both name no column.
 
     Needs: the payload is a JSON object.
     """
@@ -170,14 +171,14 @@ class _KeyNames:
         return self._key
 
     def _respelled(self, fields: Iterable[str]) -> bytes:
-        """Names that the payload lacks, as the first of its names that differs in upper and lower case only."""
+        """The key. A name that the payload lacks becomes its first name that differs only in upper and lower case."""
         there = list(fields)
         alike = {name.lower(): name for name in reversed(there)}
         return _named(name if name in there else alike.get(name.lower(), name) for name in self._names)
 
 
 def _columns(names: tuple[str, ...]) -> msgspec.json.Decoder[Any] | None:
-    """A decoder that takes an object with a field of each name; None where a name has signs that it cannot look for."""
+    """A decoder of objects that have a field of each name; None if msgspec does not support a character of a name."""
     fields = [(f"column_{at}", msgspec.Raw, msgspec.field(name=name)) for at, name in enumerate(names)]
     try:
         return msgspec.json.Decoder(msgspec.defstruct("KeyColumns", fields, gc=False))
@@ -186,11 +187,11 @@ def _columns(names: tuple[str, ...]) -> msgspec.json.Decoder[Any] | None:
 
 
 def _names(listed: bytes) -> tuple[str, ...]:
-    """The names in a JSON array, or in a text that is one; none where it is another value."""
+    """The names in a JSON array, or in the text of one; none for other values."""
     try:
         found = parse(listed)
         found = parse(found) if isinstance(found, str) else found
-    except MISFIT:
+    except PARSE_ERRORS:
         return ()
     if not isinstance(found, list):
         return ()

@@ -5,15 +5,15 @@
 
     https://debezium.io/documentation/reference/stable/connectors/
 
-Keys and values have `{"schema", "payload"}` around them, or do not; values can be CloudEvents (`cloud_events`);
-`destination` is another name of `topic`. Row images, keys and schemas stay JSON text here.
+Keys and values can have `{"schema", "payload"}` around them. Values can be CloudEvents (`cloud_events`). `destination`
+is another name of `topic`. Row images, keys and schemas stay JSON text here.
 
-op: c insert, u update, d delete, r READ, t truncate; m is a logical message, a control event. A READ is recognised by
-its op: streamed changes have `source.snapshot: true`, too, after a restart inside a snapshot. A key change is a delete
-with the header `__debezium.newkey` and an insert with the header `__debezium.oldkey`, both at one position.
+op: c insert, u update, d delete, r READ, t truncate; m is a logical message, a control event. Only the op shows a READ:
+after a restart inside a snapshot, streamed changes have `source.snapshot: true`, too. A key change is a delete with the
+header `__debezium.newkey` and an insert with the header `__debezium.oldkey`, both at one position.
 
 `debezium_envelope` reads the fields, `debezium_positions` has the connectors and the layout of their positions,
-`debezium_kinds` the control events, and `debezium_event` makes events of all that.
+`debezium_kinds` has the control events, and `debezium_event` builds the events.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from siltstone.engine.decode.event import Event, Message, Reject, rejected
 from siltstone.engine.decode.formats.cloud_events import HEADER_MARK, may_be_around, unwrapped
 from siltstone.engine.decode.formats.debezium_envelope import WRONG_TYPE, Line, line_of
 from siltstone.engine.decode.formats.debezium_event import EventBuilder, Record
-from siltstone.engine.decode.json_value import MISFIT, broken_reason, is_sound, parse_object, raw_fields, text_of
+from siltstone.engine.decode.json_value import PARSE_ERRORS, broken_reason, is_utf8, parse_object, raw_fields, text_of
 from siltstone.engine.names import OP_TRUNCATE
 from siltstone.engine.spec.model import SourceSpec
 
@@ -48,12 +48,12 @@ class DebeziumDecoder:
         return [self._event(message)]
 
     def source_block(self, text: bytes) -> Mapping[str, Any]:
-        """What a message says about its source."""
+        """The source block of the event in a message."""
         if not may_be_around(text):
             return source_block_of(text)
         try:
             found = unwrapped(parse_object(text))
-        except MISFIT:
+        except PARSE_ERRORS:
             return {}
         return source_block_of(text if found is None else text_of(found[0]))
 
@@ -63,22 +63,25 @@ class DebeziumDecoder:
             return rejected(message, message.problem)
         try:
             line: Line[Any] = _line.decode(text)
-        except MISFIT:
+        except PARSE_ERRORS:
             return self._unusual(message)
         if line.headers is not None and HEADER_MARK in bytes(line.headers):
             return self._unusual(message)
-        if not is_sound(text):  # msgspec checks the escapes of all strings, but not all bytes
+        if not is_utf8(text):  # msgspec checks the escapes of all strings, but not all bytes
             return _broken(message)
         return self._builder.event(message, Record(line, lambda: parse_object(text)))
 
     def _unusual(self, message: Message) -> Event:
-        """The event of a null line, of a CloudEvent, whose source is text or whose attributes are headers, or of a line
-        with other types than connectors write; the reject of all other lines."""
+        """The event of a line that is not a usual record.
+
+        It can be null, a CloudEvent (its source is text, or its attributes are headers), or a record with other types
+        than connectors write. All other lines are rejected.
+        """
         if message.text.strip(b" ") == _NULL:
             return self._builder.event(message, Record(Line(), lambda: None))
         try:
             fields = parse_object(message.text)
-        except MISFIT:
+        except PARSE_ERRORS:
             return _broken(message)
         found = unwrapped(fields) if may_be_around(message.text) else None
         opened, reason = (fields, None) if found is None else found
@@ -93,8 +96,8 @@ def _broken(message: Message) -> Reject:
 
 
 def shows_no_key(event: Event, text: bytes) -> bool | None:
-    """Whether a change shows that its table has no key: its message has a place for a key, and it is null."""
-    if event.op == OP_TRUNCATE:  # has no key in any table
+    """Whether a change shows that its table has no key: its message has a field for the key, and the key is null."""
+    if event.op == OP_TRUNCATE:  # it has no key, whatever the table
         return None
     return event.key is None and _has_null_key(text)
 
@@ -102,6 +105,6 @@ def shows_no_key(event: Event, text: bytes) -> bool | None:
 def _has_null_key(text: bytes) -> bool:
     try:
         fields = raw_fields(text)
-    except MISFIT:  # a message in base64 alone
+    except PARSE_ERRORS:  # a message that is bare base64
         return False
     return bytes(fields.get("key", b"")) == b"null"

@@ -1,4 +1,4 @@
-"""Debezium events as Avro in Confluent's frames: a zero byte, the number of the writer's schema (4 bytes), the body.
+"""Debezium events as Avro in Confluent's frames: a zero byte, the id of the writer's schema (4 bytes), the body.
 
     {"topic": "srv.shop.items", "partition": 0, "offset": 7, "key": "AAAAAAEC", "value": "AAAAAAIA..."}
 
@@ -6,10 +6,11 @@
     https://debezium.io/documentation/reference/stable/configuration/avro.html
 
 `base64_messages` lists the forms of lines. Schemas come from a registry or from a file (`source.schemas`). A body is
-read with the schema that wrote it; the envelope in it is then decoded as that of JSON is, with the same positions
+read with the schema that wrote it. Its envelope is then decoded like a JSON envelope, with the same positions
 (`debezium_positions`). Bytes become base64, as Debezium's JSON converter writes them.
 
-The schema of rows and of keys is that of the registry, written as the list of columns that `carried` describes.
+The schema of rows and keys is the schema of the registry, written as the list of columns that
+`engine.decode.file_schema` describes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from siltstone.engine.decode.formats.avro_values import UNREADABLE, BodyReader, 
 from siltstone.engine.decode.formats.base64_messages import Base64Message, read_base64
 from siltstone.engine.decode.formats.debezium_envelope import WRONG_TYPE, Line, line_of
 from siltstone.engine.decode.formats.debezium_event import Described, EventBuilder, Record
-from siltstone.engine.decode.json_value import MISFIT
+from siltstone.engine.decode.json_value import PARSE_ERRORS
 from siltstone.engine.inputs.schema_registry import NO_SCHEMA, Unusable, fetch, schemas_in_file, session_of
 from siltstone.engine.spec.model import SourceSpec
 
@@ -39,11 +40,11 @@ KEY: Final = "key"
 
 
 class _UnreadError(Exception):
-    """A frame cannot be read: the reason."""
+    """A frame cannot be read. The text is the reason."""
 
 
 class _Writer(NamedTuple):
-    """One schema: the reader of its bodies, and what it says about rows and keys."""
+    """One schema: the reader of its bodies, and the schemas of rows and keys in it."""
 
     reader: BodyReader
     row: Described | None
@@ -51,9 +52,9 @@ class _Writer(NamedTuple):
 
 
 class _Writers:
-    """The schemas of a source, by their numbers. One of a registry is fetched when the first body has its number.
+    """The schemas of a source, by their ids. A schema of a registry is fetched when the first body needs it.
 
-    Raises: SpecError, SourceError: the schemas cannot be had.
+    Raises: SpecError, SourceError: the schemas cannot be loaded.
     """
 
     def __init__(self, source: SourceSpec) -> None:
@@ -62,10 +63,10 @@ class _Writers:
         self._known: dict[int, _Writer | Unusable | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_known": {}}  # a worker makes its own readers: they hold functions
+        return self.__dict__ | {"_known": {}}  # each worker builds its own readers: they hold functions
 
     def of(self, number: int) -> _Writer | Unusable | None:
-        """What a schema says, or why it says nothing; None where the number is not known."""
+        """A schema, or why it is unusable; None if its id is unknown."""
         if number not in self._known:
             self._known[number] = _writer(self._schema(number))
         return self._known[number]
@@ -73,7 +74,7 @@ class _Writers:
     def _schema(self, number: int) -> Any:
         if self._in_file is not None:
             return self._in_file.get(number)
-        assert self._source.registry is not None  # the spec sees to it
+        assert self._source.registry is not None  # the spec ensures it
         with session_of(self._source.registry) as session:
             return fetch(session, self._source.registry, number)
 
@@ -103,7 +104,7 @@ class DebeziumAvroDecoder:
         return [self._event(message)]
 
     def source_block(self, text: bytes) -> Mapping[str, Any]:
-        """The whole source block of the event in a message; an empty one where it has none. Epochs ask for it."""
+        """The complete source block of the event in a message; empty if there is none. Epoch rules use it."""
         value = read_base64(Message("", 0, text)).value
         try:
             event = None if value is None else self._body(VALUE, value)[0]
@@ -147,7 +148,7 @@ class DebeziumAvroDecoder:
         return key, writer.key_schema
 
     def _body(self, part: str, frame: bytes) -> tuple[Any, _Writer]:
-        """What the body in a frame holds. `part`: of the message.
+        """The value of the body in a frame, and its schema. `part`: `value` or `key` of the message.
 
         Raises: _UnreadError.
         """
@@ -158,7 +159,7 @@ class DebeziumAvroDecoder:
         if isinstance(writer, Unusable):
             raise _UnreadError(f"the {part}: schema {number} {writer.reason}")
         if part == VALUE and not writer.reader.is_record:
-            raise _UnreadError(f"the {part}: schema {number} describes no record")
+            raise _UnreadError(f"the {part}: schema {number} does not describe a record")
         try:
             return writer.reader.read(frame[FRAME:]), writer
         except UnfitBodyError:
@@ -167,16 +168,16 @@ class DebeziumAvroDecoder:
 
 def _number(part: str, frame: bytes) -> int:
     if not frame:
-        raise _UnreadError(f"the {part}: empty, where a Confluent frame should be")
+        raise _UnreadError(f"the {part}: empty instead of a Confluent frame")
     if frame[0]:
-        raise _UnreadError(f"the {part}: no Confluent frame, its first byte is 0x{frame[0]:02X}")
+        raise _UnreadError(f"the {part}: not a Confluent frame: its first byte is 0x{frame[0]:02X}")
     if len(frame) < FRAME:
-        raise _UnreadError(f"the {part}: a Confluent frame cut short")
+        raise _UnreadError(f"the {part}: a truncated Confluent frame")
     return int.from_bytes(frame[1:FRAME], "big")
 
 
 def _line(fields: dict[str, Any]) -> tuple[Line[Any], bool]:
     try:
         return msgspec.convert(fields, Line[Any]), True
-    except MISFIT:
+    except PARSE_ERRORS:
         return line_of(fields)

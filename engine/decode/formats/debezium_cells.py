@@ -1,7 +1,7 @@
-"""Rows of YugabyteDB, whose connectors put every value that an event carries into a cell, and null for all others.
+"""Rows of YugabyteDB: its connectors put each value of an event into a cell, and null for columns without a value.
 
-    {"id": {"value": 1, "set": true}, "name": {"value": null, "set": true}, "aura": null}   as it is sent
-    {"id": 1, "name": null}                                                                 what it says
+    {"id": {"value": 1, "set": true}, "name": {"value": null, "set": true}, "aura": null}   the event
+    {"id": 1, "name": null}                                                                 the row
 
     https://docs.yugabyte.com/stable/additional-features/change-data-capture/using-logical-replication/transformers/
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from siltstone.engine.decode.json_value import MISFIT, parse_object, text_of
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse_object, text_of
 
 _VALUE: Final = "value"
 _SET: Final = "set"
@@ -21,12 +21,12 @@ _CELL: Final = frozenset((_VALUE, _SET))
 
 
 def cell_values(image: bytes) -> bytes:
-    """The values that an image carries in cells; an image without cells as it is."""
+    """The values in the cells of an image; an image without cells stays unchanged."""
     if _MARK not in image:
         return image
     try:
         fields = parse_object(image)
-    except MISFIT:
+    except PARSE_ERRORS:
         return image
     cells = {name: cell for name, cell in fields.items() if cell is not None}
     if not all(map(_is_cell, cells.values())):

@@ -1,4 +1,4 @@
-r"""Documents of MongoDB as rows: MongoDB's extended JSON becomes plain JSON, and what an update changed becomes a row.
+r"""Documents of MongoDB as rows: extended JSON becomes plain JSON, and the changed fields of an update become a row.
 
     key       {"id": "{\"$oid\": \"596e27...\"}"}
     gives     {"_id": "596e27..."}
@@ -10,11 +10,12 @@ r"""Documents of MongoDB as rows: MongoDB's extended JSON becomes plain JSON, an
     https://debezium.io/documentation/reference/stable/connectors/mongodb.html
     https://www.mongodb.com/docs/manual/reference/mongodb-extended-json/
 
-Both versions of extended JSON and all its modes are read: one connector writes documents in one of them and the fields
-of updates in another. Instants become text in UTC with milliseconds; object ids, UUIDs and symbols their text, binary
-values base64; numbers keep their digits; what has no plain form (regular expressions, code) stays an object.
+Both versions of extended JSON and all their modes are read: a connector can write documents in one mode and the fields
+of updates in another. Instants become text in UTC with milliseconds; object ids, UUIDs and symbols become their text;
+binary values become base64; numbers keep their digits. Values without a plain form (regular expressions, code) stay
+objects.
 
-Where an update names a place inside a field, and no document is there, the field's value is not known: the place is
+An update can name a path inside a field. If the event has no document, the value of that field is unknown: the path is
 listed under `_unknown`, which is never a column.
 """
 
@@ -29,7 +30,7 @@ import msgspec
 
 from siltstone.engine import names
 from siltstone.engine.decode.formats.json_fields import content_of, whole_number
-from siltstone.engine.decode.json_value import MISFIT, Number, parse, parse_object, text_of
+from siltstone.engine.decode.json_value import PARSE_ERRORS, Number, parse, parse_object, text_of
 
 KEY: Final = "_id"
 _OF_MESSAGE: Final = "id"
@@ -57,7 +58,7 @@ _description: Final = msgspec.json.Decoder(_Description)
 
 
 def plain_document(text: bytes) -> bytes:
-    """A document without the wrappers of extended JSON; a text that is no JSON object as it is."""
+    """A document without the wrappers of extended JSON; a text that is not a JSON object stays unchanged."""
     if _DOLLAR not in text:
         return text
     fields = _fields(text)
@@ -65,7 +66,7 @@ def plain_document(text: bytes) -> bytes:
 
 
 def plain_key(text: bytes) -> bytes:
-    """The key of a document as the field that the document has it in; another key as it is."""
+    """The key of a document under the name of its field in the document; other keys stay unchanged."""
     fields = _fields(text)
     if fields is None or fields.keys() != {_OF_MESSAGE}:
         return text
@@ -73,16 +74,16 @@ def plain_key(text: bytes) -> bytes:
 
 
 def updated_fields(description: bytes, key: bytes | None) -> bytes | None:
-    """What an update says about its document, as a row that names the changed columns; None where it says nothing."""
+    """The changes of an update as a row that has only the changed columns; None if the description is unreadable."""
     try:
-        told = _description.decode(description)
-    except MISFIT:
+        changes = _description.decode(description)
+    except PARSE_ERRORS:
         return None
-    written = content_of(told.updated)
+    written = content_of(changes.updated)
     updated = {} if written is None else _fields(written)
     if updated is None:
         return None
-    removed, cut = told.removed or (), told.cut or ()
+    removed, cut = changes.removed or (), changes.cut or ()
     known = {name: _plain(value) for name, value in updated.items() if "." not in name}
     known |= dict.fromkeys(name for name in removed if "." not in name)
     inside = sorted({*_inside(updated), *_inside(removed), *(one.field for one in cut)})
@@ -97,17 +98,17 @@ def _inside(paths: Iterable[str]) -> Iterator[str]:
 def _fields(text: bytes | str) -> dict[str, Any] | None:
     try:
         return parse_object(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         return None
 
 
 def _opened(written: Any) -> Any:
-    """The value that a text of JSON holds; a text that is none as it is."""
+    """The value of JSON text; a text that is not JSON stays unchanged."""
     if not isinstance(written, str):
         return written
     try:
         return parse(written)
-    except MISFIT:
+    except PARSE_ERRORS:
         return written
 
 
@@ -131,7 +132,7 @@ def _content(inside: Any, whole: dict[str, Any]) -> Any:
 
 
 def _number(inside: Any, whole: dict[str, Any]) -> Any:
-    """The number that a text writes; the text itself where it is none: NaN, Infinity."""
+    """The number in a text; the text itself for NaN and Infinity."""
     if not isinstance(inside, str):
         return whole
     if _WHOLE.fullmatch(inside):
@@ -145,7 +146,7 @@ def _binary(inside: Any, whole: dict[str, Any]) -> Any:
 
 
 def _instant(inside: Any, whole: dict[str, Any]) -> Any:
-    """An instant in UTC, with milliseconds; those that no calendar holds stay the milliseconds since 1970."""
+    """An instant in UTC with milliseconds; outside of the calendar, it stays the milliseconds since 1970."""
     if isinstance(inside, dict):
         inside = inside.get("$numberLong")
     millis = _millis_of(inside)

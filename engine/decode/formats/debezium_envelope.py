@@ -1,11 +1,11 @@
-"""The envelope of a Debezium event: the fields that siltstone reads, wherever a record has them.
+"""The envelope of a Debezium event: the fields that siltstone reads, in every form of a record.
 
     {"key", "topic", "partition", "offset", "headers", "value": {"schema", "payload": {event}}}
     {"key", ..., "value": {event}}    {"schema", "payload": {event}}    {event}
 
-A part of the event that is not read here (a row image, a key, a schema) stays what its reader gives: `msgspec.Raw` for
-JSON, a Python value for Avro. `Line` is read by msgspec, with the types that connectors write. `line_of` reads
-everything else: a field of text takes any JSON value as its text, a number must be whole.
+Parts of the event that this module does not read (row images, keys, schemas) keep the type of their reader:
+`msgspec.Raw` for JSON, a Python value for Avro. msgspec reads `Line` with the types that connectors write. `line_of`
+reads everything else: a text field accepts any JSON value as text, and a number must be whole.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import Any, Final, Generic, TypeVar, get_args
 import msgspec
 
 from siltstone.engine.decode.formats.json_fields import Int, Long
-from siltstone.engine.decode.json_value import MISFIT, parse, plain_text, text_of
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse, plain_text, text_of
 
 Object = Mapping[str, Any]
 Part = TypeVar("Part")
 
-WRONG_TYPE: Final = "a field of the envelope has a type that Debezium does not give it"
+WRONG_TYPE: Final = "a field of the envelope has a type that Debezium does not write"
 LONG: Final = range(-(2**63), 2**63)
 """Numbers of 64 bits."""
 _JSON_STRING: Final = b'"'
 
 
 class Source(msgspec.Struct, gc=False, rename={"tx_id": "txId", "txn_number": "txnNumber"}):
-    """The source block: where a change comes from, and its position."""
+    """The source block: the origin of a change, and its position."""
 
     version: str | None = None
     connector: str | None = None
@@ -67,8 +67,10 @@ class Source(msgspec.Struct, gc=False, rename={"tx_id": "txId", "txn_number": "t
 
 
 class Transaction(msgspec.Struct, gc=False, rename={"epoch": "transaction_epoch", "rank": "transaction_rank"}):
-    """The transaction of a change, where the connector provides its metadata. `epoch`, `rank`: Vitess orders its
-    transactions so."""
+    """The transaction of a change, if the connector provides its metadata.
+
+    `epoch`, `rank`: the order of Vitess's transactions.
+    """
 
     id: str | None = None
     total_order: Long | None = None
@@ -81,7 +83,7 @@ class Value(
     Generic[Part],
     rename={"table_changes": "tableChanges", "update_description": "updateDescription"},
 ):
-    """An event. `status` and `id` are those of a transaction's boundary; `aggregate_type` is a notification's."""
+    """An event. `status` and `id` belong to the boundary of a transaction, `aggregate_type` to a notification."""
 
     before: Part = None  # type: ignore[assignment]
     after: Part = None  # type: ignore[assignment]
@@ -99,7 +101,7 @@ class Value(
 
 
 class Wrapped(Value[Part], Generic[Part]):
-    """An event, or its schema and the event."""
+    """An event, or a schema with the event as its payload."""
 
     schema: Part = None  # type: ignore[assignment]
     payload: Value[Part] | None = None
@@ -126,7 +128,7 @@ class Line(Wrapped[Part], Generic[Part]):
 
 
 def json_text(part: Any) -> bytes | None:
-    """The JSON text of a part; None for null. A string that holds a JSON object, or an array, is that."""
+    """The JSON text of a part; None for null. A string that holds a JSON object or array becomes that."""
     if part is None:
         return None
     text = bytes(part) if type(part) is msgspec.Raw else text_of(part)
@@ -139,14 +141,14 @@ def _inside(text: bytes) -> bytes:
     content: str = parse(text)
     try:
         return content.encode() if isinstance(parse(content), dict | list) else text
-    except MISFIT:
+    except PARSE_ERRORS:
         return text
 
 
 # --- any JSON object ------------------------------------------------------------------------------------------------
 
 _Kind = str | range | Mapping[str, Any]
-"""What a field is: text, a number in a range, or an object with fields."""
+"""The kind of a field: text, a number in a range, or an object with fields."""
 _Kinds = Mapping[str, _Kind]
 _TEXT: Final = "text"
 _INT: Final = range(-(2**31), 2**31)
@@ -171,14 +173,16 @@ _LINE: Final[_Kinds] = {
 
 
 def line_of(record: Object) -> tuple[Line[Any], bool]:
-    """The envelope in a record of which some fields have other types than connectors give them, and whether all of them
-    can be read. A field that cannot be read is null: a number that is not whole, or another value than an object."""
+    """The envelope of a record whose fields have unusual types, and whether all fields are readable.
+
+    An unreadable field becomes null: a number that is not whole, or a value that is not an object.
+    """
     reader = _Reader()
     return msgspec.convert(reader.object(record, _LINE), Line[Any]), not reader.has_misfit
 
 
 class _Reader:
-    """Reads fields as their kinds ask."""
+    """Reads fields by their kinds."""
 
     def __init__(self) -> None:
         self.has_misfit = False

@@ -1,4 +1,4 @@
-"""From the envelope of a Debezium event to a change, a control event or a reject: the same for JSON and Avro."""
+"""Builds a change, a control event or a reject from the envelope of a Debezium event, for JSON and Avro."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from siltstone.engine.decode.formats.debezium_positions import (
     table_name,
 )
 from siltstone.engine.decode.formats.json_fields import whole_number
-from siltstone.engine.decode.json_value import MISFIT, NOT_JSON, parse, parse_object, text_of
+from siltstone.engine.decode.json_value import NOT_JSON, PARSE_ERRORS, parse, parse_object, text_of
 from siltstone.engine.names import OP_DELETE, OP_UPDATE, ORIGIN_SNAPSHOT, ORIGIN_STREAM
 from siltstone.engine.schema.control_kinds import WINDOW_CLOSE
 from siltstone.engine.spec.model import SourceSpec
@@ -50,10 +50,10 @@ class Described(NamedTuple):
 
 
 class Record(msgspec.Struct, gc=False):
-    """One record whose envelope is read.
+    """One record with its parsed envelope.
 
-    `fields` gives all its fields, None where it is null. `misfit`: why the envelope could not be read as a whole.
-    `row`, `key_schema`: what a registry says about the record.
+    `fields` returns all fields, None if the record is null. `misfit`: why a part of the envelope could not be read.
+    `row`, `key_schema`: the schemas of a registry.
     """
 
     line: Line[Any]
@@ -64,7 +64,7 @@ class Record(msgspec.Struct, gc=False):
 
 
 class _Origin(NamedTuple):
-    """What the source block says about where an event comes from."""
+    """The origin of an event, by its source block."""
 
     name: str | None = None
     connector: Connector | None = None
@@ -94,8 +94,10 @@ _wrapped_key: Final = msgspec.json.Decoder(_WrappedKey)
 
 
 class EventBuilder:
-    """Makes events of the records of one source. `declared`: the tables that specs name; `full_name`: the name of the
-    table that an event names, where events can shorten it."""
+    """Builds the events of the records of one source.
+
+    `declared`: the tables that specs name. `full_name`: returns the full name of a table that an event shortens.
+    """
 
     def __init__(self, source: SourceSpec, declared: Declared, full_name: Callable[[str], str] | None = None) -> None:
         self._spec = source
@@ -109,11 +111,11 @@ class EventBuilder:
         """The event of a record."""
         try:
             return self._event(message, record)
-        except RecursionError:  # objects in objects in objects
+        except RecursionError:  # objects nested too deeply
             return rejected(message, NOT_JSON)
 
     def change(self, message: Message, record: Record) -> Change:
-        """The change that a record is, whether or not it says all that a change has to."""
+        """The change of a record, also if it lacks something that a change needs."""
         value, schema = record.line.event()
         origin = _UNKNOWN if value.source is None else self._origin(value.source)
         return self._change(message, record, value, schema, origin)
@@ -132,7 +134,7 @@ class EventBuilder:
         return change if reason is None else copied(Reject, change, reason=reason)
 
     def _change(self, message: Message, record: Record, value: Value[Any], schema: Any, origin: _Origin) -> Change:
-        """The change that the record is if it is one."""
+        """The change of a record, if it is a change."""
         line, op, connector = record.line, value.op or "", origin.connector or ANY
         key_schema, key = self._key(line.key)
         change = Change(
@@ -215,7 +217,7 @@ class EventBuilder:
         return within(position, value.transaction)
 
     def _row_schema(self, schema: Any) -> Described:
-        """A schema that describes nothing is none."""
+        """The schema of rows; a schema without fields counts as none."""
         text = None if schema is None else json_text(schema)
         if text is None or _DESCRIBES not in text:
             return _UNDESCRIBED
@@ -227,7 +229,7 @@ class EventBuilder:
         return found
 
     def _key(self, part: Any) -> tuple[str | None, bytes | None]:
-        """The schema of a key, and the key. They may be in an object, both of them or the key alone."""
+        """The schema of a key, and the key. An object can be around both, or around the key only."""
         text = None if part is None else json_text(part)
         if text is None or not _LOOKS_WRAPPED.match(text):
             return None, text
@@ -256,7 +258,7 @@ class EventBuilder:
 def _control(
     value: Value[Any], record: Record, change: Change, is_declared: bool
 ) -> tuple[_Found | None, Object | None]:
-    """Which control event it is, if any, and all fields of the record where they were needed to know it."""
+    """The control event of a record, if it is one, and all fields of the record, if this check read them."""
     if change.op is not None:
         row = change.before if change.op == OP_DELETE else change.after
         signal = kinds.signal(value.op or "", row, is_declared)
@@ -267,7 +269,7 @@ def _control(
 
 
 def _reason(value: Value[Any], change: Change, origin: _Origin, spec: SourceSpec) -> str | None:
-    """Why an event that is no control event cannot be a change either; None where it can."""
+    """Why an event is neither a control event nor a change; None if it is a change."""
     reason = kinds.envelope_reason(value, change) or kinds.image_reason(value.op, change)
     if reason is not None or value.op == kinds.READ or value.source is None or origin.connector is None:
         return reason
@@ -283,11 +285,11 @@ def _reason(value: Value[Any], change: Change, origin: _Origin, spec: SourceSpec
 
 
 def _commit_us(value: Value[Any]) -> int | None:
-    """The source's time of the change; a transaction's boundary has its time outside of a source block.
+    """The source's time of the change. The boundary of a transaction has its time outside of a source block.
 
-    Zero is no time: READs of connectors that know none say so (embedded ones, and MySQL's before 1.5). Neither is less
-    than zero: the first connectors of YugabyteDB wrote that. Oracle's events have the time of their statement: that of
-    the commit, where it is there, is not earlier.
+    Zero is not a time: connectors write it in READs if they know no time (embedded ones, and MySQL's before 1.5).
+    Negative numbers are not times either: the first connectors of YugabyteDB wrote them. Oracle's events have the time
+    of their statement. If they also have the time of the commit, it is used, unless it is earlier.
     """
     source = value.source
     if source is None:
@@ -321,7 +323,7 @@ def _in_calendar(micros: int | None) -> int | None:
 
 
 def _transaction_id(value: Value[Any], connector: Connector | None) -> str | None:
-    """PostgreSQL's ids are `txId:lsn` and differ inside one transaction: the part before the colon is the same."""
+    """The id of a transaction. PostgreSQL's ids are `txId:lsn`; only `txId` is the same for all its changes."""
     transaction, source = value.transaction, value.source
     whole = None if transaction is None else transaction.id
     if whole is None and value.status is not None:
@@ -348,7 +350,7 @@ def _plain(text: bytes | None, read: Callable[[bytes], bytes] | None) -> bytes |
 
 
 def _complete_document(change: Change, description: bytes | None) -> None:
-    """Let a change of a document say which columns it carries: all, or those that an update without one names."""
+    """Set which columns a change of a document has: all, or those that an update without a document names."""
     change.row_schema = change.key_schema = change.schema_hash = None
     change.is_whole = change.before is not None or change.after is not None
     if change.op == OP_UPDATE and change.after is None and description is not None:
@@ -356,7 +358,7 @@ def _complete_document(change: Change, description: bytes | None) -> None:
 
 
 def _header(headers: Any, name: str) -> Any:
-    """The value of the first header of a name. Headers are an object, or an array of objects with key and value."""
+    """The value of the first header with a name. Headers are an object, or an array of objects with key and value."""
     if isinstance(headers, dict):
         return headers.get(name)
     listed = headers if isinstance(headers, list) else ()
@@ -364,11 +366,11 @@ def _header(headers: Any, name: str) -> Any:
 
 
 def _opened(header: Any) -> Any:
-    """The JSON object that the bytes of a header hold, where a dump of a topic has them in base64."""
+    """The JSON object in the bytes of a header, if a dump of a topic has them as base64."""
     if isinstance(header, str):
         try:
             return parse_object(base64.b64decode(header, validate=True))
-        except (*MISFIT, ValueError):
+        except (*PARSE_ERRORS, ValueError):
             pass
     return header
 

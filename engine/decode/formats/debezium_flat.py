@@ -1,4 +1,4 @@
-"""Debezium's events as rows: what its transform ExtractNewRecordState leaves of them ("flattened"), as JSON lines.
+"""Flattened Debezium events as JSON lines: rows, as the transform ExtractNewRecordState writes them.
 
     {"topic": "srv.shop.items", "key": {"id": 1}, "timestamp": 1578923739801, "value": {
       "id": 1, "name": "a", "__op": "u", "__deleted": "false", "__table": "items", "__lsn": 29274832,
@@ -7,22 +7,22 @@
 
     https://debezium.io/documentation/reference/stable/transformations/event-flattening.html
 
-Lines are records or bare values, with `{"schema", "payload"}` around keys and values or without, as those of whole
-events. A row is the image after a change, or that before a delete (`delete.tombstone.handling.mode: rewrite`). Fields
-of the event are in it where `add.fields` names them (`flat_fields`), or in headers where `add.headers` does. No row
-before an update is left.
+Lines are records or bare values, with or without `{"schema", "payload"}` around keys and values, like those of whole
+events. A row is the image after a change, or the image before a delete (`delete.tombstone.handling.mode: rewrite`).
+`add.fields` adds fields of the event to the row (`flat_fields`), `add.headers` adds them to the headers. The row before
+an update is lost.
 
-order       The source block is put together from the fields. Where those that order the connector's log are there,
-            positions are those of whole events (`debezium_positions`). Else the place of delivery orders: times alone
-            are no order.
-operation   `__op`; `__deleted: true` is a delete. A row with neither is an update, perhaps of a new row.
-table       As the fields say it. Where they do not, or only its last name, it is the one of the specs.
-source      As of whole events where the log orders and `__op` is there; else `debezium-flat:<name>`, of which less can
-            be checked, and `debezium-flat:` where the place of delivery orders.
+order       The source block is built from the fields. If it has the fields that order the connector's log, positions
+            are the same as those of whole events (`debezium_positions`). Otherwise coordinates order the changes: times
+            are not an order.
+operation   `__op`; `__deleted: true` is a delete. A row with neither is an update, possibly of a new row.
+table       The table that the fields name. If they name none, or only its last name, it is the table of the specs.
+source      The source of whole events, if the log orders the changes and `__op` is there. Otherwise
+            `debezium-flat:<name>`, for which fewer checks apply, or `debezium-flat:` if coordinates order the changes.
 
-A null message is a control event. Where the spec says `order: coordinates`, it is the delete of its key: the transform
-leaves nothing else of one, unless it rewrites deletes. Events that pass the transform as they are (heartbeats,
-transactions, whole events) are read as `debezium` reads them.
+A null message is a control event. With `order: coordinates` in the spec, it is the delete of its key: the transform
+writes nothing else for a delete, unless it rewrites deletes. Events that the transform does not change (heartbeats,
+transactions, whole events) are decoded by `debezium`.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from siltstone.engine.decode.formats.debezium_envelope import WRONG_TYPE, line_o
 from siltstone.engine.decode.formats.debezium_event import NO_POSITION, Described, EventBuilder, Record
 from siltstone.engine.decode.formats.debezium_positions import ANY, BY_SCN, CONNECTORS
 from siltstone.engine.decode.formats.flat_fields import FlatFields, flat_fields, place_of
-from siltstone.engine.decode.json_value import MISFIT, NOT_JSON, broken_reason, parse, parse_object, text_of
+from siltstone.engine.decode.json_value import NOT_JSON, PARSE_ERRORS, broken_reason, parse, parse_object, text_of
 from siltstone.engine.spec.model import SourceSpec
 
 SOURCE: Final = "debezium-flat"
 BY_COORDINATES: Final = "coordinates"
-NO_TABLE: Final = "the row does not say its table (add.fields: table), and the specs name several"
+NO_TABLE: Final = "the row does not name its table (add.fields: table), and the specs name several"
 NO_TIME: Final = "no time: neither __source_ts_ms nor __ts_ms (add.fields), nor a timestamp of the message"
 NO_KEY: Final = "a null message without a key"
 _RECORD: Final = frozenset(
@@ -68,7 +68,7 @@ _PLACES: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("postgresql", frozenset(("lsn",))),
     ("yugabytedb", frozenset(("lsn",))),
 )
-"""The fields that order the log of a connector. The first one whose fields are there is taken where none is named."""
+"""The fields that order the log of a connector. If a row names none, the first one with all its fields counts."""
 _PLACES_OF: Final = dict(_PLACES)
 _BY_SCNS: Final = frozenset(("scn",))
 _MOST_CACHED: Final = 1_000
@@ -90,7 +90,7 @@ class FlatDecoder:
         """The event of a message."""
         try:
             return self._events(message)
-        except RecursionError:  # objects in objects in objects
+        except RecursionError:  # objects nested too deeply
             return [rejected(message, NOT_JSON)]
 
     def _events(self, message: Message) -> Sequence[Event]:
@@ -98,7 +98,7 @@ class FlatDecoder:
             return [rejected(message, message.problem)]
         try:
             value = parse(message.text)
-        except MISFIT:
+        except PARSE_ERRORS:
             return [rejected(message, broken_reason(message.text, WRONG_TYPE))]
         if value is not None and not isinstance(value, dict):
             return [rejected(message, broken_reason(message.text, WRONG_TYPE))]
@@ -110,10 +110,10 @@ class FlatDecoder:
         return [self._null(message, record) if body is None else self._row(message, record, body, schema)]
 
     def source_block(self, text: bytes) -> Mapping[str, Any]:
-        """What the fields of a message say about its source."""
+        """The source block, from the fields of a message."""
         try:
             record, body, _ = _opened(parse_object(text))
-        except MISFIT:
+        except PARSE_ERRORS:
             return {}
         return flat_fields(body, _headers(record), self._prefix).source if isinstance(body, dict) else {}
 
@@ -141,7 +141,7 @@ class FlatDecoder:
         return Record(line, lambda: body, None if is_fit else WRONG_TYPE, self._described(schema))
 
     def _alone(self, change: Change, op: str, misfit: str | None, is_in_log: bool) -> Event:
-        """A change of a source of which less is known than of a whole event."""
+        """A change about whose source less is known than about the source of a whole event."""
         change.source = f"{SOURCE}:{(change.source or '').partition(':')[2] if is_in_log else ''}"
         if not is_in_log:
             change.position = self._place(change)
@@ -165,7 +165,7 @@ class FlatDecoder:
         return self._alone(change, kinds.DELETE, made.misfit, is_in_log=False)
 
     def _described(self, schema: Any) -> Described | None:
-        """The schema of a row, as that of an image in a whole event; without the event's other fields."""
+        """The schema of a row in the form of a whole event's schema, without the fields that the transform added."""
         if not isinstance(schema, dict) or not isinstance(schema.get("fields"), list):
             return None
         text = text_of(schema)
@@ -186,7 +186,7 @@ class FlatDecoder:
     # --- sources and tables -----------------------------------------------------------------------------------------
 
     def _add_connector(self, source: dict[str, Any]) -> bool:
-        """Name the connector where its fields show it, and say whether they order its log."""
+        """Add the connector to the source block, if its fields show it. Return whether they order its log."""
         source.setdefault("name", "")
         if self._spec.order == BY_COORDINATES:
             return False
@@ -201,7 +201,7 @@ class FlatDecoder:
         return shown is not None
 
     def _add_table(self, source: dict[str, Any]) -> None:
-        """Name the table of the specs where a row says none, and they name one only."""
+        """Add the table of the specs to the source block, if a row names none and the specs name only one."""
         if source.get("table") or source.get("collection") or len(self._declared) != 1:
             return
         usual = (CONNECTORS.get(str(source.get("connector"))) or ANY).names[0]
@@ -209,7 +209,7 @@ class FlatDecoder:
         source |= dict.fromkeys(usual) | dict(zip(usual[-len(parts) :], parts, strict=True))
 
     def _full_name(self, table: str) -> str:
-        """The name of the specs whose last part a row says; where there is none, or several, as the row says it."""
+        """The name in the specs whose last part is the row's table; the row's own name if none or several match."""
         if table in self._declared:
             return table
         alike = [name for name in self._declared if name.endswith(f".{table}")]
@@ -217,7 +217,7 @@ class FlatDecoder:
 
 
 def _opened(value: Mapping[str, Any] | None) -> tuple[Mapping[str, Any], Any, Any]:
-    """The record around a row, the row, and its schema. None is a null message."""
+    """The record around a row, the row, and its schema. A `value` of None is a null message."""
     if value is None:
         return {}, None, None
     is_record = value.keys() <= _RECORD and any(name in value for name in _BODIES)
@@ -229,7 +229,7 @@ def _opened(value: Mapping[str, Any] | None) -> tuple[Mapping[str, Any], Any, An
 
 
 def _headers(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The headers of a record, an object or a list of objects; without schemas around their values."""
+    """The headers of a record, without schemas around their values. They are an object or a list of objects."""
     headers = record.get("headers")
     listed = headers.items() if isinstance(headers, dict) else _pairs(headers if isinstance(headers, list) else ())
     for name, value in listed:
@@ -242,7 +242,7 @@ def _pairs(headers: Sequence[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _op(found: FlatFields) -> str | None:
-    """The operation; None where nothing says it."""
+    """The operation; None if no field shows it."""
     is_deleted = found.event.get("deleted")
     if is_deleted is True or is_deleted == "true":
         return kinds.DELETE
@@ -251,7 +251,7 @@ def _op(found: FlatFields) -> str | None:
 
 
 def _reason(change: Change, op: str) -> str | None:
-    """Why a row cannot be a change; None where it can."""
+    """Why a row cannot be a change; None if it can."""
     if op not in kinds.OPS:
         return kinds.unknown_op(op)
     if change.table is None:
@@ -268,7 +268,7 @@ def _timestamp(record: Mapping[str, Any]) -> Any:
 
 
 def _is_whole_event(body: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
-    """Whether an event passed the transform as it was."""
+    """Whether the transform left an event unchanged."""
     if isinstance(body.get("source"), dict):
         return "op" in body or "ddl" in body or "tableChanges" in body
     if body.get("status") in ("BEGIN", "END") and "event_count" in body:

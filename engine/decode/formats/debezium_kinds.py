@@ -1,4 +1,4 @@
-"""What a Debezium event is: a change, a control event and of which kind, or neither and why.
+"""The kinds of Debezium events: a change, a control event of some kind, or neither, with the reason.
 
     transaction topic    {"status": "BEGIN" or "END", "id", "event_count", "data_collections", "ts_ms"}
     heartbeats           {"ts_ms"}, key {"serverName"}
@@ -6,9 +6,9 @@
     notifications        {"id", "type", "aggregate_type", "additional_data", "timestamp"}
     logical messages     {"op": "m", "source", "message"}; of TiCDC: a watermark, {"op": "m", "source"}
     signal table         changes of a table with the columns id, type, data: the marks of snapshot windows, and signals
-    null messages        no value: of a deleted key
+    null messages        no value, after the delete of a key
 
-Rows without an envelope can have columns of the same names: the other fields of a record decide.
+Rows without an envelope can have columns with these names: the other fields of a record decide.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from siltstone.engine.decode.event import Change
 from siltstone.engine.decode.formats.debezium_envelope import Object, Value, json_text
 from siltstone.engine.decode.formats.debezium_positions import CONNECTORS, TICDC
 from siltstone.engine.decode.formats.statements import is_truncate
-from siltstone.engine.decode.json_value import MISFIT, parse_object, plain_text
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse_object, plain_text
 from siltstone.engine.schema import control_kinds
 
 OPS: Final = {
@@ -55,7 +55,7 @@ _OF_RECORDS: Final = frozenset(("key", "schema", "topic", "destination", "partit
 _MARKER_ID: Final = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(?:open|close)")
 _BEGINS_AS_SIGNAL: Final = re.compile(rb'\{\s*"[^"]*"\s*:\s*["n]')
 _WORDS_OF_MARKS: Final = re.compile(rb"\\|-open|-close")
-"""What the id of a mark ends with, or anything that is written with escapes."""
+"""The end of a mark's id, or any escape."""
 _WORDS_OF_SIGNALS: Final = re.compile(rb"\\|-open|" + b"|".join(re.escape(word.encode()) for word in sorted(SIGNALS)))
 _WITH_AFTER: Final = frozenset(("c", "u", "r"))
 _LONGEST_OP: Final = 20
@@ -65,9 +65,9 @@ _LONGEST_OP: Final = 20
 
 
 def control_kind(value: Value[Any], record: Object | None, key: bytes | None) -> str | None:
-    """The kind of a control event that is no row of the signal table; None of another event.
+    """The kind of a control event that is not a row of the signal table; None for other events.
 
-    `record`: all fields of the record, None where it is null.
+    `record`: all fields of the record, None if it is null.
     """
     op, source = value.op, value.source
     if op is not None:
@@ -94,7 +94,7 @@ def _kind_by_fields(value: Value[Any], record: Object, key: bytes | None) -> str
 
 
 def _event_fields(record: Object) -> Object:
-    """The fields of the event, wherever the record has it."""
+    """The fields of the event, in any form of record."""
     value = record.get("value")
     around = record if value is None else value
     payload = around.get("payload")
@@ -102,17 +102,17 @@ def _event_fields(record: Object) -> Object:
 
 
 def _is_known(fields: Object, mark: str, usual: AbstractSet[str]) -> bool:
-    """Whether an event has the field that marks its kind, or no other fields than those of its kind."""
+    """Whether an event has the field that marks its kind, or only fields of its kind."""
     return mark in fields or fields.keys() <= usual
 
 
 def _is_heartbeat_key(key: bytes | None) -> bool:
-    """Also of a heartbeat to which a transform has added fields."""
+    """Whether a key is a heartbeat's. It also shows heartbeats to which a transform added fields."""
     return key is not None and list(object_of(key)) == ["serverName"]
 
 
 def _is_null_message(record: Object, fields: Object) -> bool:
-    """Whether the value of a record is null, or the payload in it. A row can have such columns, and others."""
+    """Whether the value of a record, or the payload in it, is null. A row can have columns with these names, too."""
     value = record.get("value")
     has_null = any(name in fields and fields[name] is None for name in ("value", "payload"))
     is_record = value is None and not _OF_RECORDS.isdisjoint(fields)
@@ -120,7 +120,7 @@ def _is_null_message(record: Object, fields: Object) -> bool:
 
 
 def payload(record: Object | None) -> Any:
-    """The event in a record, without the schema around it; the record where its value is null."""
+    """The event in a record, without the schema around it; the record, if its value is null."""
     if record is None:
         return None
     value = record.get("value")
@@ -134,13 +134,13 @@ def payload(record: Object | None) -> Any:
 
 
 def signal(op: str, row: bytes | None, is_declared: bool) -> tuple[str, str | None] | None:
-    """The kind of a row of the signal table, and its id; None of another row.
+    """The kind of a row of the signal table, and its id; None for other rows.
 
-    `row`: the image before of a delete, else the image after. `is_declared`: whether a spec names the table.
+    `row`: the before image of a delete, else the after image. `is_declared`: whether a spec names the table.
 
-    Such a row has the columns id, type and data, and a type that Debezium knows. A delete may have the id alone. The
-    deletion of the open mark closes a window, too. A table that a spec names may have such columns, and words of its
-    own in them: of its rows, and of those with other column names, only marks with Debezium's own ids are signals.
+    Such a row has the columns id, type and data, and a type that Debezium knows. A delete can have only the id. The
+    delete of the open mark closes a window, too. A table that a spec names can have the same columns with other values.
+    Therefore, in declared tables and in tables with other column names, only marks with Debezium's own ids are signals.
     """
     if row is None or not _BEGINS_AS_SIGNAL.match(row):
         return None
@@ -158,9 +158,9 @@ def signal(op: str, row: bytes | None, is_declared: bool) -> tuple[str, str | No
 
 
 def _id_and_type(fields: Object) -> tuple[bool, str | None, str | None]:
-    """Whether the columns have the names of Debezium's documentation, upper-case for Oracle; the id and the type.
+    """Whether the columns have the names of Debezium's documentation (upper-case for Oracle); the id and the type.
 
-    Columns of other names count by their order.
+    Columns with other names count by their order.
     """
     found = tuple(sorted(fields))
     for spelled in (_SIGNAL_COLUMNS, tuple(map(str.upper, _SIGNAL_COLUMNS))):
@@ -173,7 +173,7 @@ def _id_and_type(fields: Object) -> tuple[bool, str | None, str | None]:
 def _signal_kind(op: str, row_id: str | None, row_type: str | None) -> str | None:
     if op == INSERT and row_type == MARKS[0]:
         return control_kinds.WINDOW_OPEN
-    # Of a deleted row the log may have the key alone, with an empty text for a column that cannot be null.
+    # The log can have only the key of a deleted row, with empty text in columns that cannot be null.
     is_open_mark = row_type is None or row_type in ("", MARKS[0])
     is_deleted = op == DELETE and is_open_mark and row_id is not None and row_id.endswith("-open")
     if is_deleted or (op == INSERT and row_type == MARKS[1]):
@@ -182,7 +182,7 @@ def _signal_kind(op: str, row_id: str | None, row_type: str | None) -> str | Non
 
 
 def _is_own_mark(kind: str, row_id: str | None) -> bool:
-    """Whether a signal is one that Debezium itself writes around a chunk of a snapshot."""
+    """Whether a signal is a mark that Debezium itself writes around a chunk of a snapshot."""
     return kind != control_kinds.SIGNAL and row_id is not None and _MARKER_ID.fullmatch(row_id) is not None
 
 
@@ -191,10 +191,10 @@ def _content(value: Any) -> str | None:
 
 
 def object_of(text: bytes) -> dict[str, Any]:
-    """The fields of a JSON object; none of another text."""
+    """The fields of a JSON object; no fields if the text is not one."""
     try:
         return parse_object(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         return {}
 
 
@@ -202,7 +202,7 @@ def object_of(text: bytes) -> dict[str, Any]:
 
 
 def op_of(value: Value[Any]) -> str | None:
-    """The op of an event. TiCDC reports a TRUNCATE as a schema change only, which has none."""
+    """The op of an event. TiCDC reports a TRUNCATE only as a schema change, which has no op."""
     if value.op is None and value.source is not None and value.source.connector == TICDC and is_truncate(value.ddl):
         return TRUNCATE
     return value.op
@@ -212,7 +212,7 @@ def op_of(value: Value[Any]) -> str | None:
 
 
 def envelope_reason(value: Value[Any], change: Change) -> str | None:
-    """Why an event that is no control event cannot be a change, by its op and its source block; None where it can."""
+    """Why an event is neither a control event nor a change, by its op and source block; None if both fit a change."""
     op, source = value.op, value.source
     if op is None:
         is_nothing = source is None and change.before is None and change.after is None
@@ -224,17 +224,21 @@ def envelope_reason(value: Value[Any], change: Change) -> str | None:
     if change.connector is None:
         return "source.connector is missing"
     if change.connector not in CONNECTORS:
-        return f'connector "{change.connector}" is not read: {", ".join(sorted(CONNECTORS, key=str.lower))} are'
+        return f'connector "{change.connector}" is not supported; supported: {_supported()}'
     return "source.table is missing" if change.table is None else None
 
 
+def _supported() -> str:
+    return ", ".join(sorted(CONNECTORS, key=str.lower))
+
+
 def unknown_op(op: str) -> str:
-    """That Debezium has no such operation."""
+    """The reason of a reject: Debezium has no such operation."""
     return f'unknown op "{op[:_LONGEST_OP]}"'
 
 
 def image_reason(op: str | None, change: Change) -> str | None:
-    """Why the images of an event cannot be those of a change; None where they can."""
+    """Why the images of an event are not those of a change; None if they are."""
     if change.after is None:
         if op in _WITH_AFTER:
             return f'op "{op}" without an after image'

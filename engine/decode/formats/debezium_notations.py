@@ -1,7 +1,6 @@
-"""Positions of Debezium's connectors as their databases write places in their logs. `debezium_positions` describes the
-layouts.
+"""Positions of Debezium's connectors in the notation of their databases. `debezium_positions` describes the layouts.
 
-A place that a READ takes is after all changes of a commit: it is shown as that commit.
+The position of a READ is after all changes of a commit: it is shown as that commit.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from siltstone.engine.decode.position_text import (
 
 
 def postgresql(position: str, _source: str) -> str | None:
-    """The LSN of the change; of a place that only names a commit, that of the commit."""
+    """The LSN of the change; the LSN of the commit, if the position has only that."""
     found = segments(position, 16, 16, 16)
     return lsn_of_two_parts(found[:2][-1]) if found else None
 
 
 def binlog(position: str, _source: str) -> str | None:
-    """File, position in it, and the row in the event, unless it is the first."""
+    """File, position in it, and the number of the row in the event, unless it is the first row."""
     found = segments(position, 8, 16, 8)
     return binlog_place(found[0], found[1:]) if found else None
 
 
 def oracle(position: str, _source: str) -> str | None:
-    """The SCN of the change, and that of its commit."""
+    """The SCN of the change, and the SCN of its commit."""
     commit, *rest = segments(position, 16, 16, 24, 8, 4) or [""]
     if not commit:
         return None
@@ -39,22 +38,22 @@ def oracle(position: str, _source: str) -> str | None:
 
 
 def sqlserver(position: str, _source: str) -> str | None:
-    """The LSN of the change, and that of its commit."""
+    """The LSN of the change, and the LSN of its commit."""
     return _in_commit(segments(position, 20, 20, 8), lsn_of_three_parts)
 
 
 def db2(position: str, _source: str) -> str | None:
-    """The LSN of the change, and that of its commit."""
+    """The LSN of the change, and the LSN of its commit."""
     return _in_commit(segments(position, 32, 32), lambda lsn: f"{lsn[:8]}:{lsn[8:16]}:{lsn[16:]}".lower())
 
 
 def informix(position: str, _source: str) -> str | None:
-    """The LSN of the change, and that of its commit."""
+    """The LSN of the change, and the LSN of its commit."""
     return _in_commit(segments(position, 16, 16), lambda lsn: str(int(lsn, 16)))
 
 
 def vitess(position: str, _source: str) -> str | None:
-    """How many transactions the shard had with that of the change, and the number of the change in it."""
+    """The number of transactions of the shard up to this one, and the number of the change in it."""
     epoch, rank, order = [*segments(position, 8, 16, 8), "", "", ""][:3]
     if not rank:
         return None
@@ -80,7 +79,7 @@ def mongodb(position: str, _source: str) -> str | None:
 
 
 def _in_commit(found: Sequence[str], written: Callable[[str], str]) -> str | None:
-    """The LSN of a change, and that of its commit; the latter alone where it is all there is."""
+    """The LSN of a change and the LSN of its commit; only the latter, if the position has no more."""
     if not found:
         return None
     commit, own = found[0], found[:2][-1]

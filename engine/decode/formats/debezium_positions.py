@@ -1,7 +1,7 @@
 """The connectors of Debezium: how each names its tables, and the positions of its changes.
 
     PostgreSQL       epoch(4) - commit LSN of the transaction before (16) - LSN (16); READs of a snapshot: LSN (16) -
-                     LSN (16) - the last commit streamed before it (16), where there is one
+                     LSN (16) - the last commit streamed before it (16), if there is one
     MySQL, MariaDB   epoch(4) - number of the binlog file (8) - position in it (16) - row in the event (8)
     Oracle           epoch(4) - commit SCN (16), zeros where SCNs alone order - SCN (16) - redo record (24) - number in
                      it (8) - redo thread (4)
@@ -10,30 +10,31 @@
     Db2              epoch(4) - commit LSN (32) - change LSN (32)
     Informix         epoch(4) - commit LSN (16) - change LSN (16)
     Vitess           epoch(4) - epoch of the transaction (8) - its rank (16) - order of the change in it (8)
-    YugabyteDB       epoch(4) - commit time (16), zeros where the connector does not write it - term (16) - index (16) -
+    YugabyteDB       epoch(4) - commit time (16), zeros if the connector does not write it - term (16) - index (16) -
                      write (8)
     MongoDB          epoch(4) - milliseconds since 1970 (16) - number in the time (8)
 
-A position is None where the source block has none, or a sentinel in its place.
+A position is None if the source block has no position, or a sentinel instead of one.
 
-The position of an Oracle change is that of its commit. Connectors before 2.0 wrote a lower commit SCN, that of an
-earlier transaction, on all events of a transaction but its last: the positions of their changes are those of
-statements. They come before all that newer connectors wrote, with zeros for the commit SCN; the zeros make the windows
-of READs reach further back. Whether SCNs alone order an event is decided by its own `source.version`, by the spec
-(`source.order: scn`), or, for all events of a source, by one commit SCN that is lower than the SCN with it
+Oracle: the commit SCN comes first in a position. Connectors before 2.0 wrote the commit SCN of an earlier transaction,
+which is lower, on all events of a transaction but the last one: their changes are ordered by the SCNs of statements,
+with zeros for the commit SCN. These positions come before all positions of newer connectors, and the zeros extend the
+windows of READs further back. SCNs alone order an event if its own `source.version` requires it, if the spec sets it
+(`source.order: scn`), or, for all events of a source, if one commit SCN is lower than the SCN of its change
 (`SourceSpec.by_scn`).
 
-Vitess: each shard has a log of its own, and is a source of its own. The rank of a transaction is the number of
+Vitess: each shard has a log of its own and is a source of its own. The rank of a transaction is the number of
 transactions in the GTID set of its shard, unless the connector ranks them (`VitessOrderedTransactionMetadataFactory`).
-Without metadata of transactions all changes of one have one position: their place of delivery orders those of a key.
+Without metadata of transactions, all changes of a transaction have one position: coordinates order the changes of a
+key.
 
-YugabyteDB: the connector of the gRPC protocol names operations of Raft's log in `lsn`, term:index:key:write:time. Each
-tablet has such a log; commit times order the changes of a row in any tablet. The connector of the PostgreSQL protocol
-writes what PostgreSQL's writes, and is taken for that.
+YugabyteDB: the connector for the gRPC protocol names operations of Raft's log in `lsn`: term:index:key:write:time. Each
+tablet has such a log; commit times order the changes of a row across tablets. The connector for the PostgreSQL protocol
+writes the same events as PostgreSQL's connector, and is treated as that one.
 
-MongoDB: changes of one transaction have one position. Their place of delivery orders those of a document.
+MongoDB: the changes of a transaction have one position. Coordinates order the changes of a document.
 
-A new database is one entry of CONNECTORS, and the fields of `Source` that it needs.
+A new database needs one entry in CONNECTORS, and its fields in `Source`.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ from siltstone.engine.decode.position_text import EPOCH, hex_digits, joined, num
 from siltstone.engine.spec.model import SourceSpec
 
 COMMIT_SCNS_SINCE: Final = 2
-"""The first major version whose commit SCNs are the event's own."""
+"""The first major version that writes the commit SCN of the event's own transaction."""
 BY_SCN: Final = "scn"
 LOWER_COMMIT: Final = "source.commit_scn is lower than source.scn"
 NO_COMMIT: Final = "source.commit_scn is missing"
@@ -77,13 +78,17 @@ Place = Callable[[Source, SourceSpec], str | None]
 class Connector:
     """One database.
 
-    `names`: the fields of the source block that name a table, and then more of them that do where a spec declares such
-    a name. `streamed`, `read`: the positions of changes and of READs. `window_close`: that of the
-    mark that closes a window of READs, so that READs which borrow it are not after it. `deleted`: the positions of
-    deletes, where they differ. `misplaced`: why a streamed change has no position that orders it. `transaction`: its id
-    where the event has no metadata of it. `in_transaction`: the position that a streamed change has with the metadata
-    of its transaction, made of that without it. `image`, `key`: a row and a key as plain JSON objects. `has_documents`:
-    rows are documents. A field that one does not have is null, and schemas say nothing of their fields.
+    `names`: the fields of the source block that name a table; then longer lists, each used if a spec declares the name
+    that it gives.
+
+    Positions: `streamed`, `read`: of changes and of READs. `window_close`: of the mark that closes a window of READs; a
+    READ that borrows this position is not after it. `deleted`: of deletes, if they differ. `misplaced`: why a streamed
+    change has no position that orders it. `in_transaction`: adds the metadata of its transaction to the position of a
+    streamed change.
+
+    `transaction`: the id of a transaction, if the event has no metadata of it. `image`, `key`: convert a row and a key
+    to plain JSON objects. `has_documents`: rows are documents: a document without a field has null there, and schemas
+    do not describe their fields.
     """
 
     names: tuple[tuple[str, ...], ...]
@@ -102,9 +107,9 @@ class Connector:
 def table_name(source: Source, connector: Connector | None, declared: Collection[str]) -> str | None:
     """The name of the table as specs write it. `declared`: the tables that specs name.
 
-    The one table of the specs is that of events which do not say where they come from, as in Oracle's documentation.
+    Events that do not name their origin, as in Oracle's documentation, belong to the only table of the specs.
     """
-    if len(declared) == 1 and source.scn is not None and _says_nothing(source):
+    if len(declared) == 1 and source.scn is not None and _names_no_origin(source):
         return next(iter(declared))
     usual, *longer = (connector or ANY).names
     if not getattr(source, usual[-1]):
@@ -117,12 +122,12 @@ def _dotted(source: Source, names: tuple[str, ...]) -> str:
     return ".".join(part for name in names if (part := getattr(source, name)) is not None)
 
 
-def _says_nothing(source: Source) -> bool:
+def _names_no_origin(source: Source) -> bool:
     return source.connector is None and source.db is None and source.schema is None and source.table is None
 
 
 def connector_name(source: Source) -> str | None:
-    """The connector; only the events in Oracle's documentation do not name it."""
+    """The connector. Only the events in Oracle's documentation do not name it."""
     if source.connector is None:
         return None if source.scn is None else ORACLE
     is_yugabytedb = source.connector.lower() == YUGABYTEDB  # its documentation writes YugabyteDB
@@ -132,7 +137,7 @@ def connector_name(source: Source) -> str | None:
 
 
 def source_name(source: Source) -> str | None:
-    """The source as changes name it: `<connector>:<name>`, and the shard behind it, where that is a log of its own."""
+    """The source as changes name it: `<connector>:<name>`, followed by the shard, if that has a log of its own."""
     connector = connector_name(source)
     if connector is None or source.name is None:
         return None
@@ -153,10 +158,12 @@ def _postgresql(source: Source, _spec: SourceSpec) -> str | None:
 
 
 def _postgresql_read(source: Source, spec: SourceSpec) -> str | None:
-    """A READ of a snapshot at an LSN comes after what began before it, which but for the last transaction was committed
-    before it, too. A third number is the last commit that the connector had streamed: everything from there on is
-    delivered together with the READs. READs of an incremental snapshot have no LSN of their own: their position is that
-    of the sequence that they borrow."""
+    """The position of a READ. A READ of a snapshot at an LSN comes after everything that began before that LSN.
+
+    All of that, except the last transaction, was also committed before it. The third number is the last commit that the
+    connector had streamed: everything after it is delivered together with the READs. READs of an incremental snapshot
+    have no LSN of their own: their position is the sequence that they borrow.
+    """
     own, streamed = _lsn(source), _in_sequence(source.sequence, 0)
     if own is None:
         return _postgresql(source, spec)
@@ -164,7 +171,7 @@ def _postgresql_read(source: Source, spec: SourceSpec) -> str | None:
 
 
 def _postgresql_misplaced(source: Source, _spec: SourceSpec) -> str | None:
-    """Why the LSN cannot order a change; None where it can, or is not there."""
+    """Why the LSN cannot order a change; None if it can, or is missing."""
     return WRONG_TYPE if isinstance(source.lsn, str) and whole_number(source.lsn) is None else None
 
 
@@ -174,7 +181,7 @@ def _lsn(source: Source) -> int | None:
 
 
 def _in_sequence(sequence: str | None, at: int) -> int | None:
-    """An LSN of a sequence: the text of a JSON array of two, each a number as text or null. `at`: 0 or -1."""
+    """An LSN of a sequence, which is a JSON array of two numbers as text, or nulls. `at`: 0 or -1."""
     number = None if sequence is None else whole_number(sequence.split(",")[at].strip('[]" '))
     return number if number is not None and number >= 0 else None
 
@@ -191,7 +198,7 @@ def _binlog(source: Source, _spec: SourceSpec) -> str | None:
 
 @lru_cache(maxsize=1_000)
 def _file_number(name: str | None) -> int | None:
-    """The number at the end of a file's name: mysql-bin.999999 comes before mysql-bin.1000000, unlike their texts."""
+    """The number at the end of a file's name: mysql-bin.999999 comes before mysql-bin.1000000, unlike in text order."""
     number = number_at_end(name)
     return number if number is not None and number <= _MAX_FILE else None
 
@@ -201,14 +208,14 @@ def _file_number(name: str | None) -> int | None:
 
 def by_scn(source: Source, spec: SourceSpec) -> bool:
     """Whether SCNs alone order an event of Oracle."""
-    if spec.order == BY_SCN or _has_others_commits(source.version):
+    if spec.order == BY_SCN or _writes_earlier_commits(source.version):
         return True
     return bool(spec.by_scn) and source_name(source) in spec.by_scn
 
 
 @lru_cache(maxsize=1_000)
-def _has_others_commits(version: str | None) -> bool:
-    """Whether a version of the connector writes commit SCNs of earlier transactions."""
+def _writes_earlier_commits(version: str | None) -> bool:
+    """Whether a version of the connector writes the commit SCNs of earlier transactions."""
     major = None if version is None else _MAJOR.match(version)
     return major is not None and int(major[1]) < COMMIT_SCNS_SINCE
 
@@ -225,9 +232,9 @@ def _oracle(source: Source, spec: SourceSpec) -> str | None:
 
 
 def _oracle_read(source: Source, spec: SourceSpec) -> str | None:
-    """READs of a snapshot name its SCN; those of an incremental one borrow an older one, perhaps with its commit.
+    """The position of a READ. A READ that saw everything up to an SCN comes after all changes of that SCN.
 
-    A READ that saw everything up to an SCN comes after all changes of that number.
+    READs of a snapshot name its SCN. READs of an incremental snapshot borrow an older SCN, possibly with its commit.
     """
     scn = _positive(source.scn)
     if by_scn(source, spec):
@@ -237,7 +244,7 @@ def _oracle_read(source: Source, spec: SourceSpec) -> str | None:
 
 
 def _oracle_misplaced(source: Source, spec: SourceSpec) -> str | None:
-    """Why the commit SCN of a streamed change cannot order it; None where it can, or does not."""
+    """Why the commit SCN of a streamed change cannot order it; None if it can, or if SCNs alone order the source."""
     scn = _positive(source.scn)
     if scn is None or by_scn(source, spec):
         return None
@@ -278,7 +285,7 @@ def _db2_read(source: Source, _spec: SourceSpec) -> str | None:
 
 
 def _db2_lsn(lsn: str | None) -> str | None:
-    """Db2's LSN: bytes in hexadecimal digits, a colon behind the fourth and the eighth of them."""
+    """Db2's LSN: bytes as hexadecimal digits, with a colon after the fourth and the eighth byte."""
     digits = "" if lsn is None else lsn.replace(":", "").upper()
     return digits.zfill(_DB2_DIGITS) if _DB2_LSN.fullmatch(digits) else None
 
@@ -309,7 +316,7 @@ def _rank(source: Source) -> int | None:
 
 
 def _in_vitess_transaction(position: str, transaction: Transaction) -> str:
-    """The position with the epoch, the rank and the order that the metadata gives, as far as it gives them."""
+    """The position with the epoch, the rank and the order of the metadata, if it has them."""
     epoch, of_transaction, rank, order = position.split("-")
     given = (
         hex_digits(transaction.epoch, 8) or of_transaction,
@@ -320,7 +327,7 @@ def _in_vitess_transaction(position: str, transaction: Transaction) -> str:
 
 
 def _decimal(written: str | int | None) -> int | None:
-    """A whole number: in base64, as Kafka Connect's JSON has decimals by default, or a number of JSON."""
+    """A whole number: in base64, the default for decimals in Kafka Connect's JSON, or a JSON number."""
     if not isinstance(written, str):
         return written
     try:
@@ -371,14 +378,14 @@ def _mongodb(source: Source, _spec: SourceSpec) -> str | None:
 
 
 def _session_transaction(source: Source) -> str | None:
-    """The transaction of a session; None of a change outside of one."""
+    """The transaction of a session; None for a change outside of a transaction."""
     return None if source.lsid is None or source.txn_number is None else f"{source.lsid}:{source.txn_number}"
 
 
 # --- all ------------------------------------------------------------------------------------------------------------
 
 
-def _nowhere(_source: Source, _spec: SourceSpec) -> None:
+def _no_position(_source: Source, _spec: SourceSpec) -> None:
     return None
 
 
@@ -393,8 +400,8 @@ VITESS: Final = "vitess"
 YUGABYTEDB: Final = "yugabytedb"
 _BY_SCHEMA: Final = (("schema", "table"),)
 _BY_DATABASE: Final = (("db", "table"),)
-ANY: Final = Connector(_BY_SCHEMA, streamed=_nowhere, read=_nowhere, window_close=_nowhere)
-"""A connector that is not known."""
+ANY: Final = Connector(_BY_SCHEMA, streamed=_no_position, read=_no_position, window_close=_no_position)
+"""An unknown connector."""
 _BINLOG: Final = Connector(_BY_DATABASE, streamed=_binlog, read=_binlog, window_close=_binlog)
 CONNECTORS: Final[dict[str, Connector]] = {
     POSTGRESQL: Connector(

@@ -1,27 +1,28 @@
-"""Messages of AWS DMS to Kafka or Kinesis as JSON lines: `{"data", "before-image", "control", "metadata"}`, bare or in
-`value` of a topic's record `{"value", "topic", "partition", "offset"}`, there as text or as an object.
+"""Messages of AWS DMS to Kafka or Kinesis as JSON lines: `{"data", "before-image", "control", "metadata"}`.
+
+A message is bare, or text or an object in `value` of a topic's record `{"value", "topic", "partition", "offset"}`.
 
     https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Target.Kafka.html
     https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Target.Kinesis.html
 
-    load                     a row that the full load read: a READ of which only the time is known (`timestamp`)
-    insert, update, delete   `data` is the row after the change; of a delete the last known row, or its key and nulls
+    load                     a row that the full load read: a READ with a time only (`timestamp`)
+    insert, update, delete   `data` is the row after the change; for a delete, the last known row, or its key and nulls
     record-type control      DDL (create-table, drop-table, add-column, ...); truncate-table is a truncate
 
-`before-image` (BeforeImageSettings with this FieldName) has what the source's log says of the row before an update:
-Oracle the columns that changed, PostgreSQL the key, MySQL all columns. It is the row before where it has every column
-of `data`; otherwise only its key columns count, with those of `data` where it lacks them. An update whose key differs
-there becomes a delete and an insert when its rows are decoded. Messages name no key, except that the partition key of a
-`load` is its value.
+`before-image` (BeforeImageSettings with this FieldName) has the columns that the source's log has of the row before an
+update: the changed columns for Oracle, the key for PostgreSQL, all columns for MySQL. If it has every column of `data`,
+it is the row before. Otherwise only its key columns count, and `data` gives those that it lacks. An update whose key
+differs there becomes a delete and an insert when its rows are decoded. Messages do not name the key columns, but the
+partition key of a `load` is the value of its key.
 
     position     epoch (4) - 0 - microseconds of the commit (16) - position in the log - number in the transaction (16)
                  epoch (4) - 1 - coordinates (`coordinates` has their layout)
 
-The first one is of messages with `commit-timestamp` and `stream-position` (IncludeTransactionDetails). The latter is a
-text of which only the source knows the meaning: `00000002/7C0073F8.2.00000002/7C0073F8` of PostgreSQL,
-`mysql-bin-changelog.000024:373` of MySQL. Each run of letters and digits is written as its length (2) and its text,
-without zeros in front, which orders decimal and hexadecimal numbers. Messages without both are ordered by coordinates,
-after all others; `source.order: coordinates` orders all messages so.
+The first layout is for messages with `commit-timestamp` and `stream-position` (IncludeTransactionDetails). The latter
+is text in a notation of the source: `00000002/7C0073F8.2.00000002/7C0073F8` for PostgreSQL,
+`mysql-bin-changelog.000024:373` for MySQL. Each run of letters and digits is written as its length (2) and its text
+without leading zeros, which orders decimal and hexadecimal numbers. Messages that lack one of the two fields are
+ordered by coordinates, after all others. `source.order: coordinates` orders all messages by coordinates.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from siltstone.engine.decode.formats.json_fields import (
 )
 from siltstone.engine.decode.formats.row_images import image_of
 from siltstone.engine.decode.formats.topic_record import TopicRecord, null_message, read_record
-from siltstone.engine.decode.json_value import MISFIT, broken_reason, raw_fields, text_of
+from siltstone.engine.decode.json_value import PARSE_ERRORS, broken_reason, raw_fields, text_of
 from siltstone.engine.decode.position_text import ANY_WIDTH, EPOCH, hex_digits, joined, segments
 from siltstone.engine.schema import control_kinds
 from siltstone.engine.spec.model import SourceSpec
@@ -63,13 +64,13 @@ OPS: Final = {
 CONTROL: Final = "control"
 BEFORE_IMAGE: Final = "before-image"
 PRIMARY_KEY: Final = "primary-key"
-WRONG_TYPE: Final = "a field of the message has a type that DMS does not give it"
+WRONG_TYPE: Final = "a field of the message has a type that DMS does not write"
 NO_METADATA: Final = "metadata is missing"
 NO_OPERATION: Final = "metadata.operation is missing"
 NO_TABLE: Final = "metadata.schema-name or metadata.table-name is missing"
 NO_TIME: Final = "metadata.timestamp is missing"
-WRONG_TIME: Final = "metadata.timestamp is no time"
-WRONG_COMMIT_TIME: Final = "metadata.commit-timestamp is no time"
+WRONG_TIME: Final = "metadata.timestamp is not a time"
+WRONG_COMMIT_TIME: Final = "metadata.commit-timestamp is not a time"
 _BY_LOG, _BY_DELIVERY = "0", "1"
 _PART: Final = re.compile(r"[0-9A-Za-z]+")
 _LONGEST: Final = 0xFF
@@ -79,7 +80,7 @@ _UNSIGNED: Final = 2**64 - 1
 
 
 class Record(NamedTuple):
-    """A message: its fields, what its metadata says of it, and where its topic has it."""
+    """A message: its fields, its metadata, and its place in its topic."""
 
     fields: Fields
     meta: Fields | None
@@ -109,7 +110,7 @@ class DmsDecoder:
             if place.text is None:
                 return [null_message(message, place, CONNECTOR)]
             record = _record(place, raw_fields(place.text))
-        except MISFIT:
+        except PARSE_ERRORS:
             return [rejected(message, broken_reason(message.text, WRONG_TYPE))]
         operation = record.metadata_text("operation")
         op = None if operation is None else OPS.get(operation.lower())
@@ -149,7 +150,7 @@ class DmsDecoder:
         return change
 
     def _before(self, record: Record, data: bytes) -> bytes | None:
-        """What is known of the row before an update: all of it, or its key. None where the key is the same."""
+        """The row before an update, or only its key; None if neither is known."""
         image = image_of(record.fields.get(BEFORE_IMAGE, NOTHING))
         if image is None:
             return None
@@ -170,11 +171,11 @@ class DmsDecoder:
         return self._coordinates.position(message.file, message.line, record.place.partition, record.place.offset)
 
 
-# --- what a message is ----------------------------------------------------------------------------------------------
+# --- kinds of messages ----------------------------------------------------------------------------------------------
 
 
 def _record(place: TopicRecord, fields: Fields) -> Record:
-    """Raises: one of MISFIT."""
+    """Raises: one of PARSE_ERRORS."""
     text = content_of(fields.get("metadata"))
     if text is None:
         return Record(fields, None, None, None, None, place)
@@ -191,7 +192,7 @@ def _micros(meta: Fields, name: str) -> int | None:
 
 
 def _reject_reason(record: Record, operation: str | None, op: str | None, data: bytes | None) -> str | None:
-    """Why a message that is no control event is no change; None where it is one."""
+    """Why a message is neither a control event nor a change; None if it is a change."""
     if record.meta is None:
         return NO_METADATA
     if operation is None:
@@ -208,7 +209,7 @@ def _reject_reason(record: Record, operation: str | None, op: str | None, data: 
 
 
 def log_segment(place: str) -> str:
-    """A position in a source's log, so that greater numbers in it sort later."""
+    """A position in a source's log as text in which greater numbers sort later."""
     parts = (part.lstrip("0").upper() for part in _PART.findall(place))
     return "".join(f"{min(len(part), _LONGEST):02X}{part}" for part in parts)
 
@@ -223,7 +224,7 @@ def notation(position: str, source: str) -> str | None:
 
 
 def _parts(segment: str) -> Iterator[str]:
-    """The parts of a place, without the zeros in front of them."""
+    """The parts of a place, without leading zeros."""
     while segment:
         size = 2 + int(segment[:2], 16)
         yield segment[2:size]
@@ -231,7 +232,7 @@ def _parts(segment: str) -> Iterator[str]:
 
 
 def _written_place(parts: Sequence[str]) -> str:
-    """A place as MySQL or PostgreSQL writes it, where its parts look so; else the parts, with points between."""
+    """A place in the notation of MySQL or PostgreSQL, if its parts look like one; else the parts joined by dots."""
     *name, file, at = ["", "", *parts][-max(len(parts), 2) :]
     if name and not name[0].isdigit() and file.isdigit() and at.isdigit():
         return f"{'-'.join(name).lower()}.{file:0>6}:{at}"
@@ -242,7 +243,7 @@ def _written_place(parts: Sequence[str]) -> str:
 
 
 def _key_schema(record: Record, data: bytes) -> str | None:
-    """The key column of a row whose partition key is its primary key, where one column alone has that value."""
+    """The key column of a row whose partition key is its primary key, if exactly one column has that value."""
     value = record.metadata_text("partition-key-value")
     if value is None or record.metadata_text("partition-key-type") != PRIMARY_KEY:
         return None

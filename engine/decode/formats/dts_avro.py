@@ -1,20 +1,20 @@
-"""Alibaba DTS: Avro records, one a message, without frames and without a registry; see `engine.decode.dts_schema`.
+"""Alibaba DTS: Avro records, one per message, without frames or a registry. `engine.decode.dts_schema` has the schema.
 
     https://www.alibabacloud.com/help/en/dts/user-guide/use-a-kafka-client-to-consume-tracked-data
 
 Messages are lines of base64, or JSON objects with base64 in them (`base64_messages`). A message of 48 bytes or fewer is
-a filler of the transport. `bornTimestamp`, which only newer records have, is read past. INIT is a READ, DDL can be a
-TRUNCATE, and all that is no change of a row is a control event. An update that takes another key is a delete and an
-insert. Values are text whatever their type (`dts_values`); the numbers of types, and for decimals and bytes the values
-themselves, say what they are.
+a filler of the transport. `bornTimestamp`, which only newer records have, is skipped. INIT is a READ, DDL can be a
+TRUNCATE, and every other record that does not change rows is a control event. An update that changes the key is a
+delete and an insert. Values of all types are text (`dts_values`); the numbers of types show the type, and for decimals
+and bytes the values themselves do.
 
-    source         sourcePosition             fractions of dates and times count
+    source         sourcePosition             unit of the fractions of dates and times
     MySQL          position@file              microseconds
-    PostgreSQL     number; or LSN<->LSN       microseconds; nanoseconds where there is <->
+    PostgreSQL     number; or LSN<->LSN       microseconds; nanoseconds with <->
     all others     one of these               nanoseconds
 
-Position: epoch (4) - file, or what is before <-> (16) - position in it (16). A READ has only a time. Changes at one
-position are in the order of `id` (`tx_order`).
+Position: epoch (4) - file, or the part before <-> (16) - position in it (16). A READ has only a time. Changes at one
+position are ordered by `id` (`tx_order`).
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _Made = TypeVar("_Made", Change, Control)
 
 
 class DtsDecoder:
-    """Decodes messages of DTS. `declared`: keys by table; where a spec names none, the record does."""
+    """Decodes messages of DTS. `declared`: keys by table; if a spec names none, those of the record are used."""
 
     def __init__(self, source: SourceSpec, declared: Declared) -> None:  # noqa: ARG002  # every decoder gets the source
         self._declared = {table: columns for table, columns in declared.items() if columns}
         self._reader = DtsReader()
 
     def events(self, message: Message) -> Sequence[Event]:
-        """The event of a message; two for an update that takes another key."""
+        """The event of a message; two for an update that changes the key."""
         body = read_base64(message)
         value = body.value
         is_filler = value is not None and len(value) <= dts_kinds.FILLER_BYTES
@@ -88,7 +88,7 @@ class DtsDecoder:
         return self._with_rows(change, record, record.columns, key_info)
 
     def _with_rows(self, change: Change, record: DtsRecord, columns: Columns, key_info: str | None) -> Sequence[Event]:
-        """The change with its images. An update that takes another key is a delete of the old key and an insert."""
+        """The change with its images. An update that changes the key becomes a delete of the old key and an insert."""
         old, new = _values(record.before), _values(record.after)
         is_update = change.op == names.OP_UPDATE
         keys = self._declared.get(change.table or "") or dts_kinds.key_columns(key_info) if is_update and old else None
@@ -119,7 +119,7 @@ def _values(image: list[Any] | str | None) -> list[Any] | None:
 
 
 def _with_keys(keys: Sequence[str], columns: Columns, old: list[Any], new: list[Any]) -> list[Any]:
-    """The values after, with those of absent key columns as they were before: the update left them alone."""
+    """The values after the update. Absent key columns keep their earlier values: the update did not change them."""
     return [
         before if after == ABSENT and name in keys else after
         for name, before, after in zip(columns.names, old, new, strict=True)
@@ -127,7 +127,7 @@ def _with_keys(keys: Sequence[str], columns: Columns, old: list[Any], new: list[
 
 
 def _differ(keys: Sequence[str], columns: Columns, before: Image, after: Image) -> bool:
-    """Whether one of the keys has another value after than before; what either image lacks says nothing."""
+    """Whether a key column has different values before and after. Columns that one image lacks do not count."""
     for key in keys:
         if key in columns.names:
             at = columns.names.index(key)
@@ -143,7 +143,7 @@ def _differ(keys: Sequence[str], columns: Columns, before: Image, after: Image) 
 def _event(
     kind: type[_Made], message: Message, body: Base64Message, record: DtsRecord | None, table: str | None
 ) -> _Made:
-    """An event with what the record says around the row."""
+    """An event with the fields of the record other than the row."""
     head: dict[str, Any] = {} if record is None else record.head
     tags = head.get("tags", {})
     connector = None if record is None else f"dts-{head['source']['sourceType'].lower()}"
@@ -173,10 +173,10 @@ def _micros(millis: str | None) -> int | None:
 
 
 def _control(message: Message, body: Base64Message, record: DtsRecord | None, kind: str, table: str | None) -> Control:
-    said = dict.fromkeys(_CONTROL_FIELDS) if record is None else {name: record.head[name] for name in _CONTROL_FIELDS}
+    fields = dict.fromkeys(_CONTROL_FIELDS) if record is None else {name: record.head[name] for name in _CONTROL_FIELDS}
     control = _event(Control, message, body, record, table)
     control.control_kind = kind
-    control.control = text_of(said | {"statement": None if record is None else dts_kinds.statement(record)})
+    control.control = text_of(fields | {"statement": None if record is None else dts_kinds.statement(record)})
     return control
 
 
@@ -188,8 +188,10 @@ def _rejected_values(change: Change, columns: Columns, before: Image | None, aft
 
 
 def shows_no_key(event: Event, _: bytes) -> bool | None:
-    """Whether a change shows that its table has no key: `pk_uk_info` names no column, and the row is complete, so that
-    a run identifies it by all of its columns."""
+    """Whether a change shows that its table has no key: `pk_uk_info` names no column, and the row is complete.
+
+    A run then identifies the row by all of its columns.
+    """
     try:
         keys = json.loads(event.key_schema or "null")["pk_uk_info"]
         columns = len(json.loads(event.row_schema or "null")["fields"])

@@ -1,4 +1,4 @@
-"""What a record of DTS is: a change of a row, a control event and which, or neither and why; its table and position."""
+"""The kinds of DTS records: a change, a control event of some kind, or neither, with the reason; table and position."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 from siltstone.engine import names
 from siltstone.engine.decode.formats.dts_record import DtsRecord
 from siltstone.engine.decode.formats.statements import is_truncate, truncated_table, with_dots
-from siltstone.engine.decode.json_value import MISFIT, parse_object
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse_object
 from siltstone.engine.decode.position_text import LONGEST_NUMBER, hex_digits, joined, lsn_of_two_parts, segments
 from siltstone.engine.inputs.file_signatures import AVRO
 from siltstone.engine.schema import control_kinds
 
 FILLER_BYTES: Final = 48
-"""A message of so many bytes or fewer is a filler of the transport."""
+"""A message of this size or smaller is a filler of the transport."""
 OPS: Final = {
     "INSERT": names.OP_INSERT,
     "UPDATE": names.OP_UPDATE,
@@ -37,13 +37,13 @@ CONTROLS: Final = {
     "CONTROL": control_kinds.CONTROL_RECORD,
     "RDB": control_kinds.RDB,
 }
-NO_RECORD: Final = "the bytes are no record of DTS"
+NO_RECORD: Final = "the bytes are not a record of DTS"
 FRAMED: Final = f"{NO_RECORD}; if they are Confluent frames, the format is debezium-avro"
-AVRO_FILE: Final = "a whole Avro file, where one record should be"
-NO_TIME: Final = "sourceTimestamp is no time in seconds"
+AVRO_FILE: Final = "a whole Avro file instead of one record"
+NO_TIME: Final = "sourceTimestamp is not a time in seconds"
 NO_TABLE: Final = "objectName does not name a table"
-NO_TRUNCATED_TABLE: Final = "a TRUNCATE whose table is not told"
-NOT_AS_MANY: Final = "not as many values as fields"
+NO_TRUNCATED_TABLE: Final = "a TRUNCATE that does not name its table"
+NOT_AS_MANY: Final = "the numbers of values and fields differ"
 
 _FRAME: Final = bytes(2)  # a zero, then a number of less than 24 bits
 _FIRST_SECOND: Final = -62_135_596_800  # 0001-01-01T00:00:00Z
@@ -57,7 +57,7 @@ _LSN: Final = re.compile("([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})", re.ASCII)
 
 
 def operation(record: DtsRecord) -> str | None:
-    """The operation on a row, or on all rows of a table; None for every other record."""
+    """The operation on a row, or on all rows of a table; None for all other records."""
     name = record.head["operation"]
     if name == "DDL":
         return names.OP_TRUNCATE if is_truncate(statement(record)) else None
@@ -70,7 +70,7 @@ def statement(record: DtsRecord) -> str | None:
 
 
 def unread_reason(value: bytes) -> str:
-    """Why bytes are no record."""
+    """Why bytes are not a record."""
     if value.startswith(AVRO):
         return AVRO_FILE
     return FRAMED if value.startswith(_FRAME) else NO_RECORD
@@ -89,13 +89,13 @@ def table(record: DtsRecord, op: str | None) -> str | None:
 
 
 def commit_us(record: DtsRecord) -> int | None:
-    """When the change was committed; None where the record does not say it in seconds of the calendar."""
+    """The time of the commit; None if it is outside of the calendar."""
     seconds: int = record.head["sourceTimestamp"]
     return seconds * 1_000_000 if _FIRST_SECOND <= seconds <= _LAST_SECOND else None
 
 
 def reject_reason(record: DtsRecord, op: str, table: str | None, position: str | None) -> str | None:
-    """Why a record about rows cannot be a change; None where it can."""
+    """Why a record about rows cannot be a change; None if it can."""
     is_truncated = op == names.OP_TRUNCATE
     if table is None:
         return NO_TRUNCATED_TABLE if is_truncated else NO_TABLE
@@ -125,9 +125,9 @@ def _image_problem(record: DtsRecord, op: str) -> str | None:
 
 
 def position(text: str) -> str | None:
-    """`position@file`, both numbers; a number alone; numbers, or PostgreSQL's LSNs, with <-> between, the first first.
+    """The position of `sourcePosition`: `position@file`, a number, or two numbers or LSNs with <-> between them.
 
-    Nothing is at 0@0, which some records have that are no changes.
+    Of the latter, the first one orders first. 0@0 is not a position: some records that are not changes have it.
     """
     numbered = _AT_FILE.fullmatch(text)
     if numbered is not None:
@@ -142,7 +142,7 @@ def position(text: str) -> str | None:
 
 
 def notation(place: str, source: str) -> str | None:
-    """`sourcePosition` as DTS writes it for the source: MySQL's position@file, a number, or PostgreSQL's LSNs."""
+    """`sourcePosition` in the notation of the source: MySQL's position@file, a number, or PostgreSQL's LSNs."""
     first, last = [*segments(place, 16, 16), "", ""][:2]
     if not last:
         return None
@@ -166,10 +166,10 @@ def _number_or_lsn(text: str) -> int | None:
 
 @lru_cache(maxsize=1_000)
 def key_columns(key_info: str | None) -> tuple[str, ...] | None:
-    """The columns of the primary key, or else of the only unique one, of `{"PRIMARY":["id"],"uk":["a","b"]}`."""
+    """The columns of the primary key, else of the only unique key, in `{"PRIMARY":["id"],"uk":["a","b"]}`."""
     try:
         listed = parse_object(key_info or "")
-    except MISFIT:
+    except PARSE_ERRORS:
         return None
     keys = {name: columns for name, columns in listed.items() if isinstance(columns, list) and columns}
     primary = [columns for name, columns in keys.items() if name.lower() == "primary"]

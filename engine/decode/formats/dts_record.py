@@ -1,7 +1,7 @@
-"""Records of DTS, read from their bytes with fastavro.
+"""Parses records of DTS from their bytes with fastavro.
 
-A record is read in three parts. The second one, the names and types of the columns, has the same bytes in most records
-of a table: those are read once.
+A record is read in three parts. The second part, the names and types of the columns, has the same bytes in most records
+of a table: equal bytes are parsed once.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from siltstone.engine.decode.json_value import text_of
 _FIELDS: Final = "fields"
 _IMAGES: Final = ("beforeImages", "afterImages")
 _DECIMALS: Final = frozenset({0, 2, 246, 1700})
-"""Numbers of decimal types, of any source."""
+"""The numbers of decimal types, over all sources."""
 _MOST_CACHED: Final = 1_000
 
 
 class Columns(msgspec.Struct, gc=False):
-    """The columns of a record's rows. `encoded`: how the record names them; `schema`: the text of the row's schema, up
-    to what the values say; `schemas`: whole ones, by what values said; `decimals`: where the decimals are."""
+    """The columns of a record's rows.
+
+    `encoded`: their bytes in the record. `schema`: the text of the row's schema, up to the facts that the values show;
+    `schemas`: complete schemas, by those facts. `decimals`: the places of decimal columns.
+    """
 
     encoded: bytes
     names: list[str]
@@ -37,8 +40,11 @@ class Columns(msgspec.Struct, gc=False):
 
 
 class DtsRecord(msgspec.Struct, gc=False):
-    """One record. `head`: the fields up to the columns. An image has a value for each column: None, or the name of
-    the kind of value and its fields; of an EmptyObject NULL or NONE. It is a text where the record has a statement."""
+    """One record. `head`: the fields before the columns.
+
+    An image has a value per column: None, or the name of the kind of value and its fields; for an EmptyObject, NULL or
+    NONE. If the record has a statement, the image is its text.
+    """
 
     head: dict[str, Any]
     columns: Columns | None
@@ -47,7 +53,7 @@ class DtsRecord(msgspec.Struct, gc=False):
 
 
 def _part(*names: str) -> Any:
-    """The schema of some fields of a record that follow each other."""
+    """The schema of some consecutive fields of a record."""
     whole = message_schema(born=False)
     return parse_schema(whole | {"fields": [field for field in whole["fields"] if field["name"] in names]})
 
@@ -59,13 +65,13 @@ _VALUES: Final = _part(*_IMAGES)
 
 
 class DtsReader:
-    """Reads records. It keeps the columns of each table."""
+    """Reads records. It remembers the columns of each table."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str | None], Columns] = {}
 
     def read(self, value: bytes) -> DtsRecord | None:
-        """The record in a message; None where the message is none, up to its last byte."""
+        """The record in a message; None if the whole message is not exactly one record."""
         body = io.BytesIO(value)
         try:
             head = cast("dict[str, Any]", schemaless_reader(body, _HEAD, None))
@@ -79,7 +85,7 @@ class DtsReader:
             images = cast("dict[str, Any]", schemaless_reader(body, _VALUES, None, return_named_type=True))
             if body.tell() < len(value):
                 schemaless_reader(body, "long", None)  # bornTimestamp, which only newer records have
-        except Exception:  # noqa: BLE001  # fastavro raises whatever reading bytes of something else ends in
+        except Exception:  # noqa: BLE001  # bytes that are not a record can raise any error in fastavro
             return None
         if body.tell() != len(value):
             return None
@@ -96,7 +102,7 @@ class DtsReader:
 
 def _columns(encoded: bytes, source: str, listed: list[dict[str, Any]]) -> Columns:
     numbers = [field["dataTypeNumber"] for field in listed]
-    schema = f'{{"dts":"{source}","fields":{text_of(listed).decode()},"told":"'
+    schema = f'{{"dts":"{source}","fields":{text_of(listed).decode()},"facts":"'
     return Columns(
         encoded=encoded,
         names=[field["name"] for field in listed],

@@ -1,6 +1,6 @@
 """Dates and times of DTS's records as text.
 
-Times in UTC are written as `2020-12-31 23:59:59.5Z`; years before 1 and after 9999 have a sign.
+Times in UTC have the form `2020-12-31 23:59:59.5Z`; years before 1 and after 9999 have a sign.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ _LARGEST_OFFSET: Final = timedelta(hours=18)
 _EPOCH_START: Final = datetime(1970, 1, 1)
 _FIRST: Final = -719_162 * A_DAY  # 0001-01-01
 _LAST: Final = 2_932_897 * A_DAY - 1  # 9999-12-31
-_YEARS: Final = 400  # after which the calendar repeats
+_YEARS: Final = 400  # the calendar repeats after these
 _DAYS_OF_YEARS: Final = 146_097
 
 
-def timestamp(found: dict[str, Any], in_nanos: bool) -> str:  # noqa: ARG001  # of every kind alike
-    """Seconds and, although the field is called `millis`, microseconds; a number where no clock reaches it."""
+def timestamp(found: dict[str, Any], in_nanos: bool) -> str:  # noqa: ARG001  # all kinds have this parameter
+    """A time of seconds and microseconds (the field is called `millis`); the number, if it is too large for a time."""
     micros = found["timestamp"] * A_SECOND + found["millis"]
     return f"{_instant(micros)}Z" if abs(micros) <= _LONGEST else str(found["timestamp"])
 
 
 def date_time(parts: dict[str, int | None], in_nanos: bool) -> str | None:
-    """A date, a time of day, both, or a year alone: by the parts that are there. None where they are none of these."""
+    """A date, a time of day, both, or only a year, by the parts that are there. None for other combinations."""
     year, month, day, hour = parts["year"], parts["month"], parts["day"], parts["hour"]
     if year is None:
         return _clock(parts, in_nanos)
@@ -44,7 +44,7 @@ def date_time(parts: dict[str, int | None], in_nanos: bool) -> str | None:
 
 
 def _clock(parts: dict[str, int | None], in_nanos: bool) -> str | None:
-    """HH:MM:SS.ffffff, perhaps below zero or over 24 hours; None where a part is missing, or out of its range."""
+    """HH:MM:SS.ffffff, also below zero or over 24 hours; None if a part is missing or out of its range."""
     hour, minute, second, fraction = parts["hour"], parts["minute"], parts["second"], parts["millis"] or 0
     if hour is None or minute is None or second is None:
         return None
@@ -61,7 +61,7 @@ def _towards_zero(nanos: int) -> int:
 
 
 def zoned(found: dict[str, Any], in_nanos: bool) -> str | None:
-    """An instant in UTC; as the record has it where there is no date, or where the zone or the time is not known."""
+    """An instant in UTC. It stays as written if it has no date, or if its zone or its time is unknown."""
     parts, zone = found["value"], found["timezone"]
     written = date_time(parts, in_nanos)
     if written is None:
@@ -74,7 +74,7 @@ def zoned(found: dict[str, Any], in_nanos: bool) -> str | None:
 
 
 def _local_micros(parts: dict[str, Any], in_nanos: bool) -> int | None:
-    """Microseconds since 1970-01-01 of a date and a time of day; None where they are none."""
+    """Microseconds since 1970-01-01 of a date and a time of day; None if a part is missing or invalid."""
     year, month, day, hour, minute, second, fraction = parts.values()
     if None in (year, month, day, hour, minute, second) or not (0 <= hour < 24):
         return None
@@ -90,7 +90,7 @@ def _local_micros(parts: dict[str, Any], in_nanos: bool) -> int | None:
 
 
 def _offset(zone: str, micros: int) -> int | None:
-    """Microseconds from UTC to a local time; None where the zone is not known, or the time is out of its calendar."""
+    """Microseconds from UTC to a local time; None if the zone is unknown, or the time is outside of the calendar."""
     fixed = _fixed_offset(zone)
     if fixed is not None:
         return fixed
@@ -114,7 +114,7 @@ def _fixed_offset(zone: str) -> int | None:
 
 
 def _instant(micros: int) -> str:
-    """A date and a time of day, with as many digits of the second as say something."""
+    """A date and a time of day, without trailing zeros in the fraction of the second."""
     if _FIRST <= micros <= _LAST:
         text = (_EPOCH_START + timedelta(microseconds=micros)).isoformat(" ")
     else:

@@ -1,6 +1,6 @@
-"""Values of DTS's records as text, whatever their type: the images of rows as JSON objects of texts.
+"""Values of DTS's records as text, for all types: row images become JSON objects of texts.
 
-Bytes are base64 after BYTES_MARK, so that neither is taken for the other.
+Bytes are base64 after BYTES_MARK, which distinguishes them from text.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _MOST_CACHED: Final = 1_000
 class Image(msgspec.Struct, gc=False):
     """A row image as texts. A text is None for null, for an `absent` column, and for an `unread` value.
 
-    `facts`: what a value says about its column in addition to the number of its type. `b`: bytes. In columns of
-    decimals: `12,2`, i for a whole number, t for anything else.
+    `facts`: what the values show about their columns in addition to the number of the type. `b`: bytes. In decimal
+    columns: `12,2` for precision and scale, i for a whole number, t for anything else.
     """
 
     texts: list[str | None]
@@ -51,7 +51,7 @@ class Image(msgspec.Struct, gc=False):
 
 
 def read_image(values: Sequence[Any], columns: Columns, in_nanos: bool) -> Image:
-    """`in_nanos`: whether the fractions of dates and times count nanoseconds, not microseconds."""
+    """Read a row image. `in_nanos`: the fractions of dates and times are nanoseconds, not microseconds."""
     texts: list[str | None] = []
     image = Image(texts, set(), [], {})
     for at, value in enumerate(values):
@@ -88,7 +88,7 @@ def _digits(kind: str, found: dict[str, Any]) -> str:
 # --- the text of a value --------------------------------------------------------------------------------------------
 
 
-def _value(found: dict[str, Any], in_nanos: bool) -> str:  # noqa: ARG001  # of every kind alike
+def _value(found: dict[str, Any], in_nanos: bool) -> str:  # noqa: ARG001  # all kinds have this parameter
     return found["value"]  # type: ignore[no-any-return]
 
 
@@ -101,18 +101,18 @@ def _marked(found: dict[str, Any], in_nanos: bool) -> str:  # noqa: ARG001
 
 
 def _jsonb(found: dict[str, Any], in_nanos: bool) -> str | None:  # noqa: ARG001
-    """PostgreSQL's jsonb is text, perhaps after the number of its version."""
+    """PostgreSQL's jsonb is text, sometimes after a version number."""
     return decoded(found["value"].removeprefix(_JSONB_VERSION), "utf8")
 
 
 def _decimal(found: dict[str, Any], in_nanos: bool) -> str:  # noqa: ARG001
-    """The digits, or infinity, which Oracle writes as ~."""
+    """The digits, or infinity. Oracle writes infinity as ~."""
     text: str = found["value"]
     return text.replace("~", "Infinity") if text in ("~", "-~") else text
 
 
 def _float(found: dict[str, Any], in_nanos: bool) -> str:  # noqa: ARG001
-    """The digits as Java writes them: with a point, and with an exponent where they are very many or very small."""
+    """The digits as Java writes them: with a point, and with an exponent for very large and very small numbers."""
     number: float = found["value"]
     text = repr(number)
     if text in _WORDS:
@@ -132,25 +132,27 @@ _TEXTS: Final[dict[str, Callable[[dict[str, Any], bool], str | None]]] = {
 }  # fmt: skip
 
 
-# --- what the values say about their columns ------------------------------------------------------------------------
+# --- facts about columns that the values show -----------------------------------------------------------------------
 
 
 def row_schema(columns: Columns, before: Image | None, after: Image | None) -> str:
-    """The row's schema with what the values of both images say about their columns, one text a column. `t/12,2`: the
-    one before, the other after."""
-    said = tuple(tuple(image.facts.items()) for image in (before, after) if image is not None and image.facts)
-    known = columns.schemas.get(said)
+    """The row's schema with the facts that the values of both images show, one text per column.
+
+    `t/12,2`: t in the row before, 12,2 in the row after.
+    """
+    shown = tuple(tuple(image.facts.items()) for image in (before, after) if image is not None and image.facts)
+    known = columns.schemas.get(shown)
     if known is None:
         if len(columns.schemas) >= _MOST_CACHED:
             columns.schemas.clear()
-        facts = [dict(each) for each in said]
+        facts = [dict(each) for each in shown]
         listed = (_merged([each[at] for each in facts if at in each]) for at in range(len(columns.names)))
-        known = columns.schemas[said] = f'{columns.schema}{";".join(listed)}"}}'
+        known = columns.schemas[shown] = f'{columns.schema}{";".join(listed)}"}}'
     return known
 
 
 def _merged(found: list[str]) -> str:
-    """What one fact or two say; of two decimals the one that has room for both, so that few facts differ."""
+    """One or two facts as text. Two decimals become one with room for both, so that fewer schemas differ."""
     if len(found) < 2 or found[0] == found[1]:
         return found[0] if found else ""
     digits = [[int(part) for part in fact.split(",")] for fact in found if "," in fact]

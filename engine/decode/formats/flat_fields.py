@@ -1,11 +1,11 @@
-"""The fields of a Debezium event that its flattened row carries, and the event that they were.
+"""The fields of a Debezium event in its flattened row, sorted back into the parts of the event.
 
     {"id": 1, "__op": "u", "__lsn": 29, "__source_ts_ms": 15, "__ts_ms": 16, "__transaction_id": "7:29"}
 
     gives  row {"id": 1}, op "u", ts_ms 16, source {"lsn": 29, "ts_ms": 15}, transaction {"id": "7:29"}
 
-A field without the name of its part is the event's own, the transaction's (`id`, `total_order`), or else one of the
-source block, as the transform has it. Other fields whose names begin with two underscores are columns.
+A field without the name of its part belongs to the event itself, to the transaction (`id`, `total_order`), or else to
+the source block, as in the transform. Other fields whose names begin with two underscores are columns.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NUMBERS: Final = frozenset(name for name, kind in _FIELDS.items() if str not in
 
 
 class FlatFields(NamedTuple):
-    """A row, and what is left of its event."""
+    """A row, and the fields of its event that it still has."""
 
     row: dict[str, Any]
     event: dict[str, Any]
@@ -46,9 +46,9 @@ class FlatFields(NamedTuple):
 
 
 def flat_fields(row: Mapping[str, Any], headers: Iterable[tuple[str, Any]], prefix: str) -> FlatFields:
-    """The fields of a row and of its headers by the part of the event that they are from; those of the row count.
+    """The fields of a row and its headers, sorted into the parts of the event. Fields of the row win over headers.
 
-    `prefix`: how the names of such fields begin.
+    `prefix`: the beginning of the names of such fields.
     """
     found = FlatFields({}, {}, {}, {})
     for name, value in headers:
@@ -72,7 +72,7 @@ def _keep(found: FlatFields, place: tuple[Part, str], value: Any) -> None:
 
 @lru_cache(maxsize=1_000)
 def place_of(name: str, prefix: str) -> tuple[Part, str] | None:
-    """The part of an event, and the field of it, that a field of a row is; None of a column."""
+    """The part and the field of an event that a field of a row holds; None for a column."""
     if not name.startswith(prefix):
         return None
     bare = name[len(prefix) :]

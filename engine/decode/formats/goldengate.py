@@ -1,32 +1,34 @@
-"""Operations of Oracle GoldenGate for Big Data (Distributed Applications and Analytics) as its JSON formatter writes
-them, one a line, bare, or in `value` of a topic's record, there as text or as an object.
+"""Operations of Oracle GoldenGate for Big Data (Distributed Applications and Analytics), written by its JSON formatter.
+
+There is one operation per line. It is bare, or text or an object in `value` of a topic's record.
 
     https://docs.oracle.com/en/middleware/goldengate/big-data/19.1/gadbd/pluggable-formatters.html
 
     format=json        {"table", "op_type", "op_ts", "current_ts", "pos", "primary_keys", "tokens", "before", "after"}
-    format=json_row    {"table", "op_type", "op_ts", "current_ts", "pos", "primary_keys", "tokens", a field a column}
+    format=json_row    {"table", "op_type", "op_ts", "current_ts", "pos", "primary_keys", "tokens", a field per column}
 
-    I       `after` is the row                  U, K    `before` and `after` are the rows, or what was logged of them
+    I       `after` is the row                  U, K    `before` and `after` are the rows, or their logged columns
     D       `before` is the row                 T       the table is truncated
 
-A field that is not there was not logged, and is not known; null is null. A column that only `before` has did not
-change. Early releases write `a_isMissing` after each column `a`: one that is missing is not there. The row layout has
-one image, and no field of a row can have the name of one of METADATA there.
+A missing field was not logged and is unknown; null is null. A column that only `before` has did not change. Early
+releases write `a_isMissing` after each column `a`: a column with a true mark is missing. The row layout has one image,
+and a column cannot have one of the names in METADATA there.
 
-Where an update has another key in `before`, the row gets another key: a delete of the old one, and an insert of the new
-one (`pkUpdateHandling=update`; with `delete-insert`, these two are operations already). In the row layout such an
-update leaves the old row behind. Keys are those of `primary_keys`, else the spec's. Operations name no types.
+If `before` and `after` have different keys, the key of the row changes: the update becomes a delete of the old key and
+an insert of the new one (`pkUpdateHandling=update`; with `delete-insert`, these are two operations already). In the row
+layout, such an update does not remove the old row. Keys come from the spec, else from `primary_keys`. Operations name
+no types.
 
     position     epoch (4) - number of the trail file (16) - place in it (16)
                  second epoch (4) - coordinates (`coordinates` has their layout)
 
 `pos` is the number of the file in the trail and the place in it, ten digits each. A trail has transactions in the order
-of their commits. Another trail (an initial load, an Extract that was added again) counts anew: `source.epoch` says in
-what order trails are. Where an operation has no `pos`, coordinates order the source.
+of their commits. A new trail (of an initial load, or of an Extract that was removed and added) starts its numbers at
+the beginning: `source.epoch` defines the order of trails. If an operation has no `pos`, coordinates order the source.
 
-`op_ts` is the time of the commit, in UTC or in the zone of the process, as `goldengate.userexit.timestamp` says:
-without a zone it is in `source.time_zone`. `current_ts` is a local time, perhaps in another zone: it is not used.
-There are no READs: rows of an initial load are inserts.
+`op_ts` is the time of the commit, in UTC or in the zone of the process (`goldengate.userexit.timestamp`): without a
+zone it is read in `source.time_zone`. `current_ts` is a local time, possibly in another zone: it is not used. There are
+no READs: rows of an initial load are inserts.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ from siltstone.engine.decode.formats.coordinates import notation as by_coordinat
 from siltstone.engine.decode.formats.json_fields import NOTHING, Fields, text_field
 from siltstone.engine.decode.formats.shareplex_rows import changes_with_row_before
 from siltstone.engine.decode.formats.topic_record import TopicRecord, null_message, object_of, read_record
-from siltstone.engine.decode.json_value import MISFIT, broken_reason, parse, raw_fields, text_of
+from siltstone.engine.decode.json_value import PARSE_ERRORS, broken_reason, parse, raw_fields, text_of
 from siltstone.engine.decode.position_text import hex_digits, is_second_epoch, joined, segments
 from siltstone.engine.decode.types.time_texts import instant
 from siltstone.engine.decode.types.zones import source_zone
@@ -56,23 +58,23 @@ CONNECTOR: Final = "goldengate"
 METADATA: Final = frozenset(
     {"table", "op_type", "op_ts", "current_ts", "pos", "primary_keys", "tokens", "csn", "xid", "txind"}
 )
-"""The fields of the row layout that are no columns."""
+"""The fields of the row layout that are not columns."""
 OPS: Final = {
     "I": names.OP_INSERT, "INSERT": names.OP_INSERT,
     "U": names.OP_UPDATE, "UPDATE": names.OP_UPDATE, "K": names.OP_UPDATE,
     "D": names.OP_DELETE, "DELETE": names.OP_DELETE,
     "T": names.OP_TRUNCATE, "TRUNCATE": names.OP_TRUNCATE,
 }  # fmt: skip
-WRONG_TYPE: Final = "a field of the operation has a type that GoldenGate does not give it"
+WRONG_TYPE: Final = "a field of the operation has a type that GoldenGate does not write"
 NO_OP: Final = "op_type is missing"
 NO_TABLE: Final = "table is missing"
 NO_TIME: Final = "op_ts is missing"
-WRONG_TIME: Final = "op_ts is no time such as 2013-06-02 22:14:41.000000"
-WRONG_PLACE: Final = "pos is no place in a trail such as 00000000020000002928"
+WRONG_TIME: Final = "op_ts is not a time such as 2013-06-02 22:14:41.000000"
+WRONG_PLACE: Final = "pos is not a place in a trail such as 00000000020000002928"
 NO_OBJECT: Final = "before or after is not an object"
 _IMAGES: Final = ("before", "after")
 _TRANSACTIONS: Final = ("xid", "txid", "6")
-"""How tokens call the transaction's id; 6 is GoldenGate's own number of that token."""
+"""The names of the token with the transaction's id; 6 is GoldenGate's own number for it."""
 _MISSING: Final = "_isMissing"
 _MISSING_MARK: Final = b'_isMissing"'
 _PLACE: Final = re.compile(r"[0-9]{1,28}", re.ASCII)
@@ -90,18 +92,18 @@ class GoldenGateDecoder:
         self._zone = source_zone(source.time_zone)
 
     def events(self, message: Message) -> Sequence[Event]:
-        """The events of a message: one, or two for an update that gives a row another key."""
+        """The events of a message: one, or two for an update that changes the key."""
         try:
             record = read_record(message.text, "op_type")
             if record.text is None:
                 return [null_message(message, record, CONNECTOR)]
             fields = raw_fields(record.text)
             return self._changes(message, record, fields)
-        except MISFIT:
+        except PARSE_ERRORS:
             return [rejected(message, broken_reason(message.text, WRONG_TYPE))]
 
     def _changes(self, message: Message, record: TopicRecord, fields: Fields) -> list[Event]:
-        """Raises: one of MISFIT."""
+        """Raises: one of PARSE_ERRORS."""
         own_keys = _names.decode(fields.get("primary_keys", NOTHING)) or ()
         op_type, time, pos = (text_field(fields, name) for name in ("op_type", "op_ts", "pos"))
         change = Change(
@@ -126,7 +128,7 @@ class GoldenGateDecoder:
             return [rejected(message, reason, change.table)]
         try:
             before, after = _images(fields, change.op)
-        except MISFIT:
+        except PARSE_ERRORS:
             return [rejected(message, NO_OBJECT, change.table)]
         if change.op != names.OP_TRUNCATE and (before if change.op == names.OP_DELETE else after) is None:
             return [rejected(message, f'op_type "{op_type}" without its row', change.table)]
@@ -139,11 +141,11 @@ class GoldenGateDecoder:
         return changes_with_row_before(change, before, [name for name in keys if name in known])
 
 
-# --- what an operation is ---------------------------------------------------------------------------------------------
+# --- kinds of operations ----------------------------------------------------------------------------------------------
 
 
 def _reject_reason(change: Change, op_type: str | None, time: str | None) -> str | None:
-    """Why an operation is no change, whatever its place and images; None where it is one."""
+    """Why an operation is not a change, without a check of its place and images; None if it is one."""
     if op_type is None:
         return NO_OP
     if change.op is None:
@@ -156,7 +158,7 @@ def _reject_reason(change: Change, op_type: str | None, time: str | None) -> str
 
 
 def _place(pos: str) -> str | None:
-    """The place of an operation in the trail; None where it is none."""
+    """The place of an operation in the trail; None if `pos` is not one."""
     if not _PLACE.fullmatch(pos):
         return None
     file, at = pos[:-_DIGITS_IN_FILE], pos[-_DIGITS_IN_FILE:]
@@ -172,7 +174,7 @@ def notation(position: str, source: str) -> str | None:
 
 
 def _transaction(fields: Fields) -> str | None:
-    """The id of the transaction, which the metadata or a token has."""
+    """The id of the transaction, from the metadata or a token."""
     own = text_field(fields, "xid")
     tokens = fields.get("tokens", NOTHING)
     if own is not None or not bytes(tokens).startswith(b"{"):
@@ -185,9 +187,9 @@ def _transaction(fields: Fields) -> str | None:
 
 
 def _images(fields: Fields, op: str | None) -> tuple[bytes | None, bytes | None]:
-    """The row before and the row after, of both layouts.
+    """The row before and the row after, for both layouts.
 
-    Raises: one of MISFIT: one is not an object.
+    Raises: one of PARSE_ERRORS: an image is not an object.
     """
     if any(name in fields for name in _IMAGES):
         before, after = (object_of(fields.get(name, NOTHING)) for name in _IMAGES)
@@ -198,7 +200,7 @@ def _images(fields: Fields, op: str | None) -> tuple[bytes | None, bytes | None]
 
 
 def _logged(image: bytes | None) -> bytes | None:
-    """An image without the columns that were not logged, and the marks that say so."""
+    """An image without the columns that were not logged, and without the marks of missing columns."""
     if image is None or _MISSING_MARK not in image:
         return image
     fields = raw_fields(image)
@@ -208,7 +210,7 @@ def _logged(image: bytes | None) -> bytes | None:
 
 
 def shows_no_key(event: Event, text: bytes) -> bool | None:
-    """Whether a change shows that its table has no key: `primary_keys` is there, and names no column."""
+    """Whether a change shows that its table has no key: `primary_keys` is there and names no column."""
     if event.key_schema is not None:
         return False
     record = read_record(text, "op_type")

@@ -1,6 +1,6 @@
-"""Instants that order events: Spanner and SharePlex write them with up to nine digits of a second, or count them.
+"""Instants that order events. Spanner and SharePlex write them with up to nine digits of a second, or as a number.
 
-2023-02-24T17:17:00.678847001-08:00        in UTC where no offset follows
+2023-02-24T17:17:00.678847001-08:00        without an offset: in UTC
 {"seconds": 1677287820, "nanos": 678847001}
 1677287820678847                           microseconds since 1970
 """
@@ -12,10 +12,10 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from siltstone.engine.decode.json_value import MISFIT, parse_object
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse_object
 
 NANOS: Final = 1_000_000_000
-"""Of a second."""
+"""Nanoseconds per second."""
 _USUAL: Final = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z?", re.ASCII)
 _WRITTEN: Final = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.(\d*))?(Z|[+-].*)?", re.ASCII)
 _OFFSET: Final = re.compile(r"([+-])(\d{1,2})(?::(\d{1,2})|(?<=\d\d)(\d\d))?", re.ASCII)
@@ -27,7 +27,7 @@ _LONGEST_OFFSET: Final = 18 * 3_600
 
 
 def unix_nanos(text: str) -> int | None:
-    """Nanoseconds since 1970-01-01T00:00:00Z; None where the text is no instant of the years 1 to 9999."""
+    """Nanoseconds since 1970-01-01T00:00:00Z; None if the text is not an instant of the years 1 to 9999."""
     usual = _USUAL.fullmatch(text)
     if usual is None:
         return _unusual(text)
@@ -37,7 +37,7 @@ def unix_nanos(text: str) -> int | None:
 
 @lru_cache(maxsize=4_000)
 def seconds_of(moment: str) -> int | None:
-    """Seconds since 1970-01-01T00:00:00 of a moment in ISO 8601 with whole seconds; None where it is none."""
+    """Seconds since 1970-01-01T00:00:00 of an ISO 8601 time with whole seconds; None if the text is not one."""
     try:
         since = datetime.fromisoformat(moment) - _START
     except ValueError:
@@ -46,7 +46,7 @@ def seconds_of(moment: str) -> int | None:
 
 
 def written_seconds(seconds: int) -> str:
-    """A moment in ISO 8601 with whole seconds; beyond the years 1 to 9999 the number of seconds."""
+    """An ISO 8601 time with whole seconds; outside of the years 1 to 9999, the number of seconds."""
     try:
         return (_START + timedelta(seconds=seconds)).isoformat()
     except OverflowError:
@@ -73,7 +73,7 @@ def _with_offset(text: str) -> int | None:
 
 
 def _offset(zone: str) -> int | None:
-    """Seconds that clocks are ahead of UTC."""
+    """The offset of a zone from UTC in seconds."""
     if zone == "Z":
         return 0
     found = _OFFSET.fullmatch(zone)
@@ -89,7 +89,7 @@ def _offset(zone: str) -> int | None:
 def _of_parts(text: str) -> int | None:
     try:
         parts = parse_object(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         return None
     seconds, nanos = parts.get("seconds"), parts.get("nanos") or 0
     return seconds * NANOS + nanos if type(seconds) is int and type(nanos) is int else None

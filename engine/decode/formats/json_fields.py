@@ -1,4 +1,4 @@
-"""Fields of JSON objects that tools write with other types than the source: a text takes any JSON value as its text."""
+"""Fields of JSON objects whose types differ between tools: a text field accepts any JSON value as text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _long: Final[msgspec.json.Decoder[int | None]] = msgspec.json.Decoder(Long | Non
 
 
 def content_of(raw: msgspec.Raw | None) -> bytes | None:
-    """The content of a JSON string, the JSON text of another value; None for null, and where there is none."""
+    """The content of a JSON string, or the JSON text of another value; None if it is null or missing."""
     text = _NULL if raw is None else bytes(raw)
     if text.startswith(b'"'):
         return str(parse(text)).encode()
@@ -32,8 +32,10 @@ def content_of(raw: msgspec.Raw | None) -> bytes | None:
 
 
 def text_field(fields: Fields, *names: str) -> str | None:
-    """The first of the fields that is not null, as text: the content of a string, the digits of a number, the JSON text
-    of another value."""
+    """The first of the fields that is not null, as text.
+
+    It is the content of a string, the digits of a number, or the JSON text of another value.
+    """
     for name in names:
         text = text_of_field(fields[name]) if name in fields else None
         if text is not None:
@@ -42,7 +44,7 @@ def text_field(fields: Fields, *names: str) -> str | None:
 
 
 def text_of_field(raw: msgspec.Raw) -> str | None:
-    """The content of a string, the digits of a number, the JSON text of another value; None for null."""
+    """The content of a string, the digits of a number, or the JSON text of another value; None for null."""
     text = bytes(raw)
     if text[:1] in _NUMBER_STARTS:
         return text.decode()
@@ -53,7 +55,7 @@ def text_of_field(raw: msgspec.Raw) -> str | None:
 def int_field(fields: Fields, name: str) -> int | None:
     """A whole number of 32 bits.
 
-    Raises: msgspec.ValidationError: the field is another value.
+    Raises: msgspec.ValidationError: the field has another value.
     """
     return _int.decode(fields.get(name, NOTHING))
 
@@ -61,13 +63,13 @@ def int_field(fields: Fields, name: str) -> int | None:
 def long_field(fields: Fields, name: str) -> int | None:
     """A whole number of 64 bits.
 
-    Raises: msgspec.ValidationError: the field is another value.
+    Raises: msgspec.ValidationError: the field has another value.
     """
     return _long.decode(fields.get(name, NOTHING))
 
 
 def whole_number(text: str | int | None) -> int | None:
-    """The whole number of 64 bits that a text is, perhaps with blanks around it; None where it is none."""
+    """A text as a whole number of 64 bits, also with blanks around it; None if it is not one."""
     if isinstance(text, str):
         if text.isdecimal() and text.isascii() and len(text) <= _SHORTEST_LONG:
             return int(text)

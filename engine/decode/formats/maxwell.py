@@ -1,33 +1,35 @@
-"""Rows of Maxwell's daemon as JSON lines: `{"database", "table", "type", "ts", "data", "old"}`, bare, or in `value` of
-a topic's record, there as text or as an object.
+"""Rows of Maxwell's daemon as JSON lines: `{"database", "table", "type", "ts", "data", "old"}`.
+
+A row is bare, or text or an object in `value` of a topic's record.
 
     https://maxwells-daemon.io/dataformat/    https://maxwells-daemon.io/bootstrapping/    https://maxwells-daemon.io/config/
 
     insert, delete                          `data` is the row
-    update                                  `data` is the row, `old` has the columns that changed, as they were
-    bootstrap-insert                        `data` is a row that a bootstrap has read: a READ
+    update                                  `data` is the row, `old` has the old values of the columns that changed
+    bootstrap-insert                        `data` is a row that a bootstrap read: a READ
     bootstrap-start, bootstrap-complete     control events
     table-create, table-alter, table-drop, database-create, database-alter, database-drop   DDL, with `output_ddl`
 
-MySQL and MariaDB. Where `old` has a key column, the row gets another key: a delete of the old one, and an insert of the
-new one. Keys are those of `primary_key_columns` (with `output_primary_key_columns`), else the spec's. Rows name no
-types. Maxwell leaves out TRUNCATE, also as DDL: rows that it removes stay.
+Maxwell reads MySQL and MariaDB. If `old` has a key column, the key of the row changes: the update becomes a delete of
+the old key and an insert of the new one. Keys come from the spec, else from `primary_key_columns` (with
+`output_primary_key_columns`). Rows name no types. Maxwell does not report TRUNCATE, not even as DDL: rows that a
+TRUNCATE removes stay.
 
     position     epoch (4) - number of the binlog file (8) - position in it (16) - row in the transaction (8)
                  second epoch (4) - coordinates (`coordinates` has their layout)
 
 `position` (with `output_binlog_position`) is the place of the binlog's event, which can hold several rows: `xoffset`
-(with `output_xoffset`) is the row in the transaction. The last row has `commit` instead, and comes after all others.
-Without `position`, coordinates order the source: `xid` is no order, for a transaction gets it when it begins, and a
-server counts again from the start; `ts` counts seconds. Then what Maxwell sends again after a restart is a change of
-its own.
+(with `output_xoffset`) is the number of the row in the transaction. The last row has `commit` instead and comes after
+all others. Without `position`, coordinates order the source. `xid` is not an order: a transaction gets it when it
+begins, and a restarted server counts from the start. `ts` has only seconds. In that case, a row that Maxwell sends a
+second time after a restart is a second change.
 
-A READ has no position; its `ts` is when the row was sent, and the row is as it was when the bootstrap began. So
-`snapshot.guard` has to be longer than the longest bootstrap takes. `ts` of a row counts seconds, that of DDL
-milliseconds.
+A READ has no position. Its `ts` is the time at which the row was sent, but the row has the state of the beginning of
+the bootstrap. Therefore `snapshot.guard` must be longer than the longest bootstrap. `ts` of a row is in seconds, `ts`
+of DDL in milliseconds.
 
-What an image lacks is not known: with `binlog_row_image=MINIMAL`, `data` has the key and what changed, and there is no
-`old`. A column that is in `old` and not in `data` is null: Maxwell leaves nulls out with `output_nulls=false`.
+A column that an image lacks is unknown: with `binlog_row_image=MINIMAL`, `data` has the key and the changed columns,
+and there is no `old`. A column that `old` has and `data` lacks is null: with `output_nulls=false`, Maxwell omits nulls.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ from siltstone.engine.decode.formats.coordinates import notation as by_coordinat
 from siltstone.engine.decode.formats.json_fields import NOTHING, Long
 from siltstone.engine.decode.formats.row_images import halves, is_empty, joined
 from siltstone.engine.decode.formats.topic_record import TopicRecord, null_message, object_of, read_record
-from siltstone.engine.decode.json_value import MISFIT, broken_reason, raw_fields, text_of
+from siltstone.engine.decode.json_value import PARSE_ERRORS, broken_reason, raw_fields, text_of
 from siltstone.engine.decode.position_text import binlog_place, hex_digits, is_second_epoch, number_at_end, segments
 from siltstone.engine.decode.position_text import joined as joined_segments
 from siltstone.engine.schema import control_kinds
@@ -61,14 +63,14 @@ OPS: Final = {
     "bootstrap-insert": names.OP_READ,
 }
 DDL: Final = ("table-create", "table-alter", "table-drop", "database-create", "database-alter", "database-drop")
-WRONG_TYPE: Final = "a field of the row has a type that Maxwell does not give it"
+WRONG_TYPE: Final = "a field of the row has a type that Maxwell does not write"
 NO_TYPE: Final = "type is missing"
 NO_TABLE: Final = "database or table is missing"
 NO_TIME: Final = "ts is missing"
-WRONG_TIME: Final = "ts is no time in seconds"
+WRONG_TIME: Final = "ts is not a time in seconds"
 NO_DATA: Final = "data is missing"
 NO_OBJECT: Final = "data or old is not an object"
-WRONG_PLACE: Final = "position is no place in a binlog such as mysql-bin.000123:4567"
+WRONG_PLACE: Final = "position is not a place in a binlog such as mysql-bin.000123:4567"
 _CONTROLS: Final = dict.fromkeys(DDL, control_kinds.DDL) | dict.fromkeys(
     ("bootstrap-start", "bootstrap-complete"), control_kinds.NOTIFICATION
 )
@@ -111,13 +113,13 @@ class MaxwellDecoder:
         self._places = LogOrCoordinates(source, declared)
 
     def events(self, message: Message) -> Sequence[Event]:
-        """The events of a message: one, or two for an update that gives a row another key."""
+        """The events of a message: one, or two for an update that changes the key."""
         try:
             record = read_record(message.text, "type")
             if record.text is None:
                 return [null_message(message, record, CONNECTOR)]
             row = _row.decode(record.text)
-        except MISFIT:
+        except PARSE_ERRORS:
             return [rejected(message, broken_reason(message.text, WRONG_TYPE))]
         kind = (row.type or "").lower()
         if kind in _CONTROLS:
@@ -133,7 +135,7 @@ class MaxwellDecoder:
             return [rejected(message, reason, change.table)]
         try:
             data, old = object_of(row.data), object_of(row.old)
-        except MISFIT:
+        except PARSE_ERRORS:
             return [rejected(message, NO_OBJECT, change.table)]
         if data is None:
             return [rejected(message, NO_DATA, change.table)]
@@ -150,11 +152,11 @@ class MaxwellDecoder:
         return [change]
 
 
-# --- what a row is ----------------------------------------------------------------------------------------------------
+# --- kinds of rows ----------------------------------------------------------------------------------------------------
 
 
 def _updated(change: Change, data: bytes, old: bytes | None, keys: Keys) -> list[Event]:
-    """An update; the two halves of one that gives the row another key."""
+    """An update; a delete and an insert, if it changes the key."""
     if old is None or is_empty(old):
         change.after = data
         return [change]
@@ -167,13 +169,13 @@ def _updated(change: Change, data: bytes, old: bytes | None, keys: Keys) -> list
 
 
 def _nulls(data: bytes, old: bytes) -> bytes:
-    """The columns that are null after an update, where Maxwell leaves nulls out."""
+    """The columns that are null after an update, if Maxwell omits nulls."""
     lacking = raw_fields(old).keys() - raw_fields(data).keys()
     return text_of(dict.fromkeys(sorted(lacking)))
 
 
 def _place(row: Row) -> str | None:
-    """The place of a row in the binlog; None where it says none, or what is none."""
+    """The place of a row in the binlog; None if `position` is missing or invalid."""
     found = None if row.position is None else _PLACE.fullmatch(row.position)
     if found is None:
         return None
@@ -195,13 +197,13 @@ def _table(row: Row) -> str | None:
 
 
 def _micros(count: float | None, unit: int) -> int | None:
-    """Microseconds since 1970 of a time in units of so many; None where it is not of the years 1 to 9999."""
+    """Microseconds since 1970 of a time in units of `unit` microseconds; None outside of the years 1 to 9999."""
     micros = None if count is None else count * unit
     return round(micros) if micros is not None and _FIRST_TIME <= micros <= _LAST_TIME else None
 
 
 def _reject_reason(change: Change, row: Row, op: str | None, place: str | None) -> str | None:
-    """Why a message that is no control event is no change either, whatever its images; None where it is one."""
+    """Why a message is neither a control event nor a change, without a check of its images; None if it is a change."""
     if not row.type:
         return NO_TYPE
     if op is None:
@@ -216,7 +218,7 @@ def _reject_reason(change: Change, row: Row, op: str | None, place: str | None) 
 
 
 def shows_no_key(event: Event, text: bytes) -> bool | None:
-    """Whether a change shows that its table has no key: `primary_key_columns` is there, and names no column."""
+    """Whether a change shows that its table has no key: `primary_key_columns` is there and names no column."""
     if event.key_schema is not None:
         return False
     record = read_record(text, "type")

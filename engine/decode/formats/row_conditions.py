@@ -1,6 +1,6 @@
-"""Conditions of a spec over the columns of a row (`delete_when` and its like), on values that are text.
+"""Conditions of a spec over the columns of a row (`delete_when` and similar settings). The values are text.
 
-A condition is compiled once, to a function of a row that gives True, False, or None: what SQL calls unknown.
+A condition is compiled once, to a function of a row that returns True, False or None (SQL's unknown).
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _FLAGS: Final = {"true": "1", "false": "0"}
 
 
 Texts = Mapping[str, str | None]
-"""The columns of a row as text; None of what is null or absent."""
+"""The columns of a row as text; None if a column is null or absent."""
 Condition = Callable[[Texts, Collection[str]], bool | None]
-"""A function of a row, and of the columns that its file says have times."""
+"""A function of a row, and of the columns that its file declares as times."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnTimes:
-    """What is known of the times in columns: `zone` of those that say none; `digits` of a second and `kinds` of columns
-    by the types that the spec declares."""
+    """How the times in columns are read: `zone`: of times without one; `digits` of a second and `kinds` of columns by
+    the types that the spec declares."""
 
     zone: tzinfo | None
     digits: Mapping[str, int]
     kinds: Mapping[str, str]
 
     def nanos(self, column: str, text: str) -> int | None:
-        """Nanoseconds since 1970 of a text as a time of the column."""
+        """Nanoseconds since 1970 of a text, read as a time of the column."""
         return unix_nanos(text, self.zone, self.digits.get(column))
 
 
@@ -66,7 +66,7 @@ def _negated(part: Condition) -> Condition:
 
 
 def _joined(parts: Sequence[Condition], ends_at: bool) -> Condition:
-    """`ends_at`: what one part makes of all: True of OR, False of AND."""
+    """OR (`ends_at` is True) or AND (False): one part with this value decides the whole."""
 
     def holds(texts: Texts, times: Collection[str]) -> bool | None:
         is_known = True
@@ -80,12 +80,15 @@ def _joined(parts: Sequence[Condition], ends_at: bool) -> Condition:
     return holds
 
 
-# --- comparisons: as the literal is ---------------------------------------------------------------------------------
+# --- comparisons, by the type of the literal ------------------------------------------------------------------------
 
 
 def _compared(column: str, sign: str, value: Literal, times: ColumnTimes) -> Condition:
-    """Numbers and flags are compared by their value: true is 1 and false is 0. Texts are compared as texts; but a time
-    as a time where the column has times, for each kind of file writes them in its own way."""
+    """A comparison. Numbers and flags are compared by value: true is 1 and false is 0. Texts are compared as texts.
+
+    In a column with times, a literal that is a time is compared as a time, because each type of file writes times in
+    its own way.
+    """
     compare = _SIGNS[sign]
     if isinstance(value, bool):
         return _by_value(column, flag, compare, value)
@@ -101,7 +104,7 @@ def _compared(column: str, sign: str, value: Literal, times: ColumnTimes) -> Con
 
 
 def _by_value(column: str, read: Callable[[str], Any], compare: Callable[[Any, Any], bool], value: Any) -> Condition:
-    """`read`: of a text, what is compared with `value`; None: it is no such value."""
+    """`read`: converts a text to a value that can be compared with `value`; None if it cannot."""
 
     def holds(texts: Texts, _: Collection[str]) -> bool | None:
         text = texts[column]
@@ -112,6 +115,6 @@ def _by_value(column: str, read: Callable[[str], Any], compare: Callable[[Any, A
 
 
 def _number_place(text: str) -> str | None:
-    """What orders a number, with all its digits; None where the text is none."""
+    """The segment that orders a number, with all its digits; None if the text is not a number."""
     number = plain_number(_FLAGS.get(text, text))
     return None if number is None else number_segment(number)

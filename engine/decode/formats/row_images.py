@@ -1,4 +1,4 @@
-"""Row images as JSON text, put together from parts."""
+"""Row images as JSON text, built from parts."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import msgspec
 from siltstone.engine import names
 from siltstone.engine.decode.event import Event
 from siltstone.engine.decode.formats.json_fields import content_of
-from siltstone.engine.decode.json_value import MISFIT, is_sound, raw_fields
+from siltstone.engine.decode.json_value import PARSE_ERRORS, is_utf8, raw_fields
 
 _OBJECT: Final = b"{"
 
 
 def image_of(part: msgspec.Raw) -> bytes | None:
-    """The JSON text of a row; None where the part is no object, nor the text of one."""
+    """The JSON text of a row; None if the part is neither an object nor the text of one."""
     text = bytes(part)
     if text.startswith(_OBJECT):
         return text
@@ -24,13 +24,13 @@ def image_of(part: msgspec.Raw) -> bytes | None:
         return None
     try:
         raw_fields(content)
-    except MISFIT:
+    except PARSE_ERRORS:
         return None
-    return content if is_sound(content) else None
+    return content if is_utf8(content) else None
 
 
 def halves(update: Event, before: bytes | None, after: bytes | None) -> list[Event]:
-    """An update that gives a row another key: the delete of the old key, and the insert of the new one."""
+    """An update that changes the key, as the delete of the old key and the insert of the new key."""
     replaced = msgspec.structs.replace
     delete = replaced(update, op=names.OP_DELETE, before=before, after=None, new_key=after)
     return [delete, replaced(update, text=None, op=names.OP_INSERT, before=None, after=after, old_key=before)]
@@ -42,7 +42,7 @@ def is_empty(image: bytes) -> bool:
 
 
 def joined(under: bytes, over: bytes) -> bytes:
-    """The fields of two JSON objects in one text; a field of both is in it twice, and readers take the second."""
+    """The fields of two JSON objects in one text. A field of both is in it twice, and readers use the second one."""
     if is_empty(over):
         return under
     if is_empty(under):

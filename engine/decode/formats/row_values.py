@@ -1,11 +1,11 @@
-"""Values of rows that say what orders them: numbers and times as text, and the segments of a position that they are.
+"""Values that order rows: numbers and times as text, and their segments of a position.
 
-    number       B, or A below zero - how many digits are before the point (2; FF and 4 from 255 digits on) - the digits
+    number       B, or A below zero - number of digits before the point (2; FF and 4 from 255 digits on) - the digits
     time         C - microseconds since 1970 (16, from -2^63 up) - nanoseconds after the microsecond (3 decimal digits)
-    text, bytes  D - the bytes, of text in UTF-8
+    text, bytes  D - the bytes; text in UTF-8
 
-Numbers sort before times, and times before texts. Below zero, count and digits are complements, and F ends them: the
-longer number is the smaller one. Infinity has the count that no number has.
+Numbers sort before times, and times before texts. Below zero, the number of digits and the digits are complements, and
+F ends them, so that the longer number is the smaller one. Infinity has a number of digits that no other number has.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _INFINITIES: Final = {
 _LONGEST_WORD: Final = 16
 _CONTROLS: Final = "".join(map(chr, range(0x21)))
 _FEW, _MANY = 0xFF, 0xFFFF
-"""From so many digits before the point on, they are counted in two bytes more; so many no number has."""
+"""From `_FEW` digits before the point on, their number needs two more bytes. No number has `_MANY` digits."""
 _SEGMENT_BELOW_ALL, _SEGMENT_ABOVE_ALL = "A000000F", "BFFFFFF"
 _COMPLEMENTS: Final = str.maketrans("0123456789", "9876543210")
 _COUNTS: Final = [f"B{size:02X}" for size in range(_FEW)]
 _MOST_WHOLE_DIGITS, _MOST_PLACES = 30, 9
-"""Of a number that counts a time. More digits before its point are beyond the calendar; more after it are cut."""
+"""Limits of a number that counts a time. More digits before the point exceed the calendar; more after it are cut."""
 
 _IN_NAME: Final = re.compile(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)[-_T](\d\d)-?(\d\d)-?(\d\d)[.-]?(\d{0,9})(?!\d)", re.ASCII)
 _USUAL: Final = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z)?", re.ASCII)
@@ -56,9 +56,9 @@ _WHOLE_FRACTION: Final = re.compile(r"\.0+\Z")
 
 
 def plain_number(text: str) -> str | None:
-    """The digits of a number, at least one on each side of its point; or infinity as one word. None of other texts.
+    """The digits of a number, at least one on each side of its point, or infinity as one word; None for other texts.
 
-    It may be written .5 or 5. or 5e-1, with blanks around it. NaN is no number: it has no place in an order.
+    Texts such as .5, 5. and 5e-1, also with blanks around them, are numbers. NaN is not: it has no place in an order.
     """
     plain = _PLAIN.fullmatch(text)
     if plain is not None:
@@ -71,7 +71,7 @@ def plain_number(text: str) -> str | None:
 
 
 def _written_out(sign: str, whole: str, fraction: str | None, power_sign: str | None, power: str | None) -> str:
-    """The digits of a number that lacks some at its point, or that has a power of ten."""
+    """The complete digits of a number that lacks digits next to its point, or that has a power of ten."""
     fraction = fraction or ""
     if power is None:
         return sign + (whole or "0") + (f".{fraction}" if fraction else "")
@@ -90,7 +90,7 @@ def _digits_before_point(number: str) -> int:
 
 
 def number_segment(number: str) -> str:
-    """The segment of what `plain_number` gives."""
+    """The segment of a number from `plain_number`."""
     if number.isdigit() and len(number) < _FEW:
         digits = number.lstrip("0")
         return _COUNTS[len(digits)] + digits
@@ -106,8 +106,10 @@ def number_segment(number: str) -> str:
 
 
 def counted_micros(number: str, places: int) -> int | None:
-    """The microseconds that a number counts, in the calendar; None of infinity. `places`: how many digits after its
-    point a microsecond is: 6 where it counts seconds, -3 where it counts nanoseconds."""
+    """The microseconds that a number counts, limited to the calendar; None for infinity.
+
+    `places`: how many digits after the point a microsecond is: 6 if the number counts seconds, -3 for nanoseconds.
+    """
     if number in (ABOVE_ALL, BELOW_ALL):
         return None
     whole, _, fraction = number.partition(".")
@@ -119,7 +121,7 @@ def counted_micros(number: str, places: int) -> int | None:
 
 
 def bounded(micros: int) -> int:
-    """The time; the end of the calendar where it is beyond it."""
+    """A time, limited to the calendar."""
     return min(max(micros, FIRST_MICROS), LAST_MICROS)
 
 
@@ -127,10 +129,10 @@ def bounded(micros: int) -> int:
 
 
 def unix_nanos(text: str, zone: tzinfo | None, digits: int | None) -> int | None:
-    """Nanoseconds since 1970-01-01T00:00:00Z of a date, or of a date and time; None where the text is none.
+    """Nanoseconds since 1970-01-01T00:00:00Z of a date, or of a date and time; None if the text is not one.
 
-    `zone`: of times that say none; None: UTC. `digits`: of a second, of a column of times: they say what a number
-    counts since 1970, in UTC; None: a number is no time.
+    `zone`: the zone of times without one; None is UTC. `digits`: the digits of a second in a column of times: they
+    define which unit a number counts since 1970, in UTC. None: a number is not a time.
     """
     usual = _USUAL.fullmatch(text)
     if usual is not None and (zone is None or usual[3]):
@@ -145,8 +147,10 @@ def unix_nanos(text: str, zone: tzinfo | None, digits: int | None) -> int | None
 
 @lru_cache(maxsize=1_000)
 def time_in_name(file: str) -> int | None:
-    """Nanoseconds since 1970 of the last date and time in a file's name, as in 20240101-123456789.csv, in UTC; None
-    where it has none."""
+    """Nanoseconds since 1970 of the last date and time in a file's name, as in 20240101-123456789.csv, in UTC.
+
+    None if the name has no time.
+    """
     found = _IN_NAME.findall(file)
     if not found:
         return None
@@ -189,13 +193,13 @@ def bytes_segment(value: bytes) -> str:
     return f"D{value.hex().upper()}"
 
 
-# --- read back ------------------------------------------------------------------------------------------------------
+# --- from segments back to values -----------------------------------------------------------------------------------
 
 
 def written(segment: str) -> str | None:
-    """The value that a segment is of, as people write it; None of what is no segment.
+    """The value of a segment in readable form; None if its first letter is not one of a segment.
 
-    Raises: ValueError: it is no segment.
+    Raises: ValueError: it is not a valid segment.
     """
     kind, rest = segment[:1], segment[1:]
     if segment in (_SEGMENT_BELOW_ALL, _SEGMENT_ABOVE_ALL):
@@ -213,7 +217,7 @@ def written(segment: str) -> str | None:
 
 
 def _count(rest: str, *, below: bool) -> tuple[int, str]:
-    """How many digits are before the point, and all digits. `below`: of a number below zero."""
+    """The number of digits before the point, and all digits. `below`: the number is below zero."""
     is_long = rest[:2] == ("00" if below else "FF")
     size = int(rest[2:6], 16) if is_long else int(rest[:2], 16)
     most = _MANY if is_long else _FEW

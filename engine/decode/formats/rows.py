@@ -1,24 +1,24 @@
-"""Plain rows: each record is a row of one table. The spec says what orders the rows, which of them delete, and which
-columns count.
+"""Plain rows: each record is a row of one table. The spec defines their order, the deletes and the columns.
 
-A row that deletes nothing says how its row looks now: all of it, or, where columns are absent, a part. A row that
-`ignore_when` names is a control event, and so is a line that is `null`: a topic's message without a value.
+A row that is not a delete has the new values of its columns. With absent columns, it is a partial row. A row that
+matches `ignore_when` is a control event, and so is a line that is `null`: a message of a topic without a value.
 
-The order is that of `sequence_by`, column by column: numbers as numbers, times as instants, bytes as bytes, all else as
-text.
-Columns whose type the spec declares are ordered as that type; bytes also where the file says so. Others are ordered as
-each value looks: numbers before times before text. Objects and lists have no order. A number in a column that is
-declared as a time counts what the digits of the type say.
+`sequence_by` defines the order, column by column: numbers as numbers, times as instants, bytes as bytes, all else as
+text. Columns whose type the spec declares are ordered by that type. Columns that the file declares as bytes are ordered
+as bytes. In all other columns, each value is ordered by its own form: numbers before times before text. Objects and
+lists have no order. In a column that is declared as a time, the digits of the type define which unit a number counts.
 
-Files of JSON lines bring rows as they are. Of CSV, Parquet and Avro files and of Iceberg tables, rows come as the JSON
-text that `typed_records` and `avro_files` write, with the columns' types in `row_schema`.
+Rows of JSON lines stay unchanged. Rows of CSV, Parquet and Avro files and of Iceberg tables come as the JSON text that
+`typed_records` and `avro_files` write, with the types of the columns in `row_schema`.
 
 `_file` and `_pos` are columns of every row: the name of its file below the source's folder, and its number in the file.
-In a sequence they are the order of delivery. The time in a name (20240101-123456789.csv) can label a change.
+In `sequence_by` they are the order of delivery. The time in a name (20240101-123456789.csv) can be the time of a
+change.
 
-A row that `snapshot_when` holds of is a READ without a position. Where it has no time, it was read before all changes.
+A row that matches `snapshot_when` is a READ without a position. If it has no time, it counts as read before all
+changes.
 
-Position: epoch (4) - a segment for each column of `sequence_by` (see `row_values`) - 0 or 1, where the spec says which
+Position: epoch (4) - a segment for each column of `sequence_by` (see `row_values`) - 0 or 1, if the spec defines which
 change wins a tie.
 """
 
@@ -51,11 +51,11 @@ from siltstone.engine.decode.formats.row_values import (
 from siltstone.engine.decode.json_encoding import binary_encoding
 from siltstone.engine.decode.json_value import (
     BLANKS,
-    MISFIT,
     NOT_JSON,
+    PARSE_ERRORS,
     Number,
     broken_reason,
-    is_sound,
+    is_utf8,
     parse,
     parse_object,
     plain_text,
@@ -69,7 +69,7 @@ from siltstone.engine.spec.predicates import Predicate
 from siltstone.engine.spec.rows_format import COORDINATES, FILE, LINE, SequenceKind
 
 CONNECTOR: Final = "rows"
-UNTIMED: Final = "no sequence column tells a time or a number; name a column with the time under source.time_by"
+UNTIMED: Final = "no sequence column is a time or a number; name a column with the time under source.time_by"
 _PLACES: Final = {"seconds": 6, "milliseconds": 3, "microseconds": 0, "nanoseconds": -3}
 _TIMES: Final = ("date", "timestamp", "timestamp_ntz")
 _BYTES: Final = "binary"
@@ -80,11 +80,11 @@ _BINARIES: Final = {"hex": hex_bytes, "base64_url": base64_url_value}
 _PER_MICRO: Final = 1_000
 _NULL: Final = b"null"
 BEFORE_ALL: Final = 0
-"""The time of a READ that has none, 1970: earlier than every change."""
+"""The time of a READ without a time: 1970, earlier than every change."""
 
 
 class FileSchema(NamedTuple):
-    """What a file says of its columns: which have times, and which have bytes, which rows carry in base64."""
+    """The columns that a file declares as times, and as bytes (in base64 in the rows)."""
 
     hash: int | None = None
     times: frozenset[str] = frozenset()
@@ -92,15 +92,15 @@ class FileSchema(NamedTuple):
 
 
 Place = tuple[str | None, int | None, str | None]
-"""A value of a sequence column: its segment of the position, None where it has none; the time in nanoseconds, and the
-number, that it is."""
+"""A value of a sequence column: its segment of the position, None if it has none; its time in nanoseconds, if it is a
+time; the number, if it is one."""
 
 
 class RowsDecoder:
-    """Decodes rows. It keeps what files say of their columns."""
+    """Decodes rows."""
 
     def __init__(self, source: SourceSpec, declared: Declared) -> None:  # noqa: ARG002  # every decoder gets them
-        assert source.rows is not None  # the spec sees to it
+        assert source.rows is not None  # the spec ensures it
         rows = source.rows
         self._rows, self._table, self._source = rows, rows.table, f"{CONNECTOR}:{rows.table}"
         self._zone, self._digits = source_zone(source.time_zone), dict(rows.digits)
@@ -167,7 +167,7 @@ class RowsDecoder:
         )
 
     def _of_broken(self, message: Message) -> Event:
-        """A topic's null message, which has no columns; else the reject of a record that is no row."""
+        """The event of a record that is not a row: a topic's null message, which has no columns, or a reject."""
         if message.row_schema is None and message.text.strip(BLANKS) == _NULL:
             return self._control(message, control_kinds.NULL_MESSAGE)
         return rejected(message, broken_reason(message.text, NOT_JSON), self._table)
@@ -184,7 +184,7 @@ class RowsDecoder:
             control=message.text,
         )
 
-    # --- what a row does --------------------------------------------------------------------------------------------
+    # --- operations -------------------------------------------------------------------------------------------------
 
     def _op(self, texts: Texts, schema: FileSchema) -> str:
         if self._truncates is not None and self._truncates(texts, schema.times):
@@ -193,13 +193,15 @@ class RowsDecoder:
         return names.OP_DELETE if is_delete else names.OP_UPDATE
 
     def _tie(self, op: str) -> tuple[str, ...]:
-        """What decides between the changes of a key at one place of the sequence; nothing where the order of all
-        changes does."""
+        """The segment that decides between the changes of a key at one place of the sequence.
+
+        Empty if the order of all changes decides.
+        """
         if self._rows.ties == "order":
             return ()
         return ("1" if (op != names.OP_UPDATE) == (self._rows.ties == "delete") else "0",)
 
-    # --- where and when a row is ------------------------------------------------------------------------------------
+    # --- positions and times ----------------------------------------------------------------------------------------
 
     def _place(self, text: str | None, name: str, kind: SequenceKind, schema: FileSchema) -> Place:
         if text is None:
@@ -217,14 +219,14 @@ class RowsDecoder:
         return _segment(text, kind, number, nanos), nanos, number
 
     def _bytes(self, text: str, name: str, kind: SequenceKind, schema: FileSchema) -> bytes | None:
-        """The bytes that a text is: as the file says, else as the spec does. None where it is none."""
+        """The bytes of a text, by the file, else by the spec; None if it is not bytes."""
         found = base64_bytes(text) if name in schema.bytes and kind in ("any", "bytes") else None
         return self._binary(text) if found is None and kind == "bytes" else found
 
     def _commit_us(self, texts: Texts, places: Sequence[Place]) -> int | None:
-        """When the change was: as `time_by` says, else the first time in the sequence, else its first number counts it.
+        """The time of the change: from `time_by`, else the first time in the sequence, else its first number as a time.
 
-        What is beyond the calendar in UTC is its end: the position decides the order, the time only labels it.
+        A time outside of the calendar in UTC becomes its end: the position decides the order, the time is only a label.
         """
         if self._rows.time_by is not None:
             text = texts[self._rows.time_by]
@@ -242,7 +244,7 @@ class RowsDecoder:
         number = plain_number(text)
         return None if number is None else counted_micros(number, self._places)
 
-    # --- what is wrong with a row -----------------------------------------------------------------------------------
+    # --- reasons of rejects -----------------------------------------------------------------------------------------
 
     def _misplaced(self, texts: Texts, places: Sequence[Place]) -> str:
         """Why a row has no place in the sequence."""
@@ -254,12 +256,12 @@ class RowsDecoder:
 
     def _untimed(self) -> str:
         time_by = self._rows.time_by
-        return UNTIMED if time_by is None else f'time column "{time_by}": the value is no time'
+        return UNTIMED if time_by is None else f'time column "{time_by}": the value is not a time'
 
 
 @lru_cache(maxsize=1_000)
 def file_schema(text: str | None) -> FileSchema:
-    """What the text of a row's schema says (`carried.carried_schema`); nothing where there is none."""
+    """The columns in the text of a row's schema (`engine.decode.file_schema`); empty if there is none."""
     if text is None:
         return FileSchema()
     columns = parse(text).get("columns", ())
@@ -267,19 +269,19 @@ def file_schema(text: str | None) -> FileSchema:
     return FileSchema(signed_hash(text.encode()), times, frozenset(name for name, kind, _ in columns if kind == _BYTES))
 
 
-# --- the columns of a row that say what it is -----------------------------------------------------------------------
+# --- the columns that settings name ---------------------------------------------------------------------------------
 
 
 def row_reader(columns: Sequence[str]) -> Callable[[bytes], Texts | None]:
-    """A function that reads some columns of rows; None where the text is no JSON object."""
+    """A function that reads some columns of a row. It returns None if the text is not a JSON object."""
     decode = _columns_decoder(columns)
 
     def read(text: bytes) -> Texts | None:
         try:
             values = decode(text)
-            if not is_sound(text):
+            if not is_utf8(text):
                 return None
-        except MISFIT:
+        except PARSE_ERRORS:
             return None
         return {
             name: value if value is None or type(value) is str else plain_text(value)
@@ -290,12 +292,12 @@ def row_reader(columns: Sequence[str]) -> Callable[[bytes], Texts | None]:
 
 
 def _columns_decoder(columns: Sequence[str]) -> Callable[[bytes], Sequence[Any]]:
-    """A function that gives the values of the columns. Of other fields it only checks that they are JSON."""
+    """A function that returns the values of the columns. It only checks that the other fields are JSON."""
     fields = [(f"column_{at}", Any, msgspec.field(name=name, default=None)) for at, name in enumerate(columns)]
     try:
         kind = msgspec.defstruct("LookedAt", fields, gc=False)
         decoder = msgspec.json.Decoder(kind, float_hook=Number)
-    except ValueError:  # a name has signs that such a decoder cannot look for
+    except ValueError:  # msgspec does not support a character of a name
         return lambda text: [*map(parse_object(text).get, columns)]
     return lambda text: msgspec.structs.astuple(decoder.decode(text))
 
@@ -305,7 +307,7 @@ def _condition(predicate: Predicate | None, times: ColumnTimes) -> Condition | N
 
 
 def _segment(text: str, kind: SequenceKind, number: str | None, nanos: int | None) -> str | None:
-    """The value as a segment of the position; None where it is not of its kind."""
+    """The value as a segment of the position; None if it is not of the wanted kind."""
     if number is not None and kind in ("number", "any"):
         return number_segment(number)
     if nanos is not None and kind in ("time", "any"):
@@ -314,20 +316,20 @@ def _segment(text: str, kind: SequenceKind, number: str | None, nanos: int | Non
 
 
 def _has_parts(text: str) -> bool:
-    """Whether a text is the JSON of an object or a list: their texts are in no order."""
+    """Whether a text is the JSON of an object or a list: the order of such texts has no meaning."""
     if text[:1] not in ("{", "["):
         return False
     try:
         parse(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         return False
     return True
 
 
-# --- positions as people read them ----------------------------------------------------------------------------------
+# --- positions in readable form -------------------------------------------------------------------------------------
 
 
 def notation(position: str, _source: str) -> str | None:
-    """The values of the sequence, without what decides a tie."""
+    """The values of the sequence, without the segment that decides ties."""
     found = [written(segment) for segment in position.split("-")[1:] if segment not in ("0", "1")]
     return None if None in found or not found else ", ".join(text for text in found if text is not None)

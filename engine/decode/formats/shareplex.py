@@ -1,24 +1,24 @@
-"""Operations of SharePlex for Oracle as JSON lines, which Alibaba DTS writes, too: `{"meta", "data", "key"}`.
+"""Operations of SharePlex for Oracle as JSON lines: `{"meta", "data", "key"}`. Alibaba DTS writes them, too.
 
     https://www.alibabacloud.com/help/en/dts/user-guide/data-formats-of-a-kafka-cluster
 
     ins, del        `data` is the row; a delete can have it in `key`
-    upd             `key` is the row before, `data` the columns that changed; an explicit null counts
-    UPDATE BEFORE   `data` is the row before the UPDATE AFTER, an operation of its own: two lines are one update
+    upd             `key` is the row before, `data` has the columns that changed; an explicit null counts
+    UPDATE BEFORE   `data` is the row before the UPDATE AFTER, which is a separate operation: two lines are one update
     TRUNCATE, DROP COLUMN
 
-`meta.time` is the time of the commit, in UTC. `meta` names the table, or does not: then it is the one of the specs.
+`meta.time` is the time of the commit, in UTC. If `meta` does not name the table, it is the only table of the specs.
 Operations name neither keys nor types: the spec does.
 
     position     epoch (4) - SCN (16) - transaction, as bytes - operation in the transaction (16)
                  second epoch (4) - coordinates (`coordinates` has their layout)
 
-A change that has no SCN, or no place in its transaction, has its coordinates as its position. Coordinates order all of
-its source then, after everything that SCNs order: a step after decoding sees to that, for it needs the other events
-(`engine.neighbours.shareplex_pairs`). It needs the halves of updates, too: an UPDATE BEFORE is a control event with the
-row in `before`; an UPDATE AFTER is an update with UPDATE_AFTER in `control_kind` and its key columns in `key`. Both
-have their SCN in `event_id`. A change of a table that no spec names has no position where it has no SCN: it decides
-nothing.
+A change without an SCN, or without a place in its transaction, has its coordinates as its position. Then coordinates
+order its whole source, after everything that SCNs order. A later step converts the other positions, because it needs
+the other events (`engine.neighbours.shareplex_pairs`). It also joins the halves of updates: an UPDATE BEFORE is a
+control event with the row in `before`; an UPDATE AFTER is an update with UPDATE_AFTER in `control_kind` and its key
+columns in `key`. Both have their SCN in `event_id`. A change of a table that no spec names has no position if it has no
+SCN: it does not change the order of the source.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from siltstone.engine.spec.model import SourceSpec
 CONNECTOR: Final = "shareplex"
 UPDATE_BEFORE: Final = control_kinds.UPDATE_BEFORE
 UPDATE_AFTER: Final = "update_after"
-"""What a change has as its `control_kind` until its UPDATE BEFORE is found."""
+"""The `control_kind` of a change until its UPDATE BEFORE is found."""
 AFTER: Final = "UPDATE AFTER"
 OPS: Final = {
     "INS": names.OP_INSERT,
@@ -74,13 +74,15 @@ OPS: Final = {
 }
 CONTROLS: Final = {"UPDATE BEFORE": UPDATE_BEFORE, "DROP COLUMN": control_kinds.DDL, "DDL": control_kinds.DDL}
 _HALVES: Final = ("UPDATE BEFORE", AFTER)
-WRONG_TYPE: Final = "a field of the operation has a type that SharePlex does not give it"
+WRONG_TYPE: Final = "a field of the operation has a type that SharePlex does not write"
 NO_META: Final = "meta is missing"
 NO_OP: Final = "meta.op is missing"
 NO_TABLE: Final = "meta.table is missing, and more than one spec reads these files"
 NO_TIME: Final = "meta.time is missing"
-WRONG_TIME: Final = "meta.time is no time such as 2017-06-16T14:24:34"
-NO_PLACE: Final = "a change without scn, trans or seq: source.order: coordinates takes it where it stands"
+WRONG_TIME: Final = "meta.time is not a time such as 2017-06-16T14:24:34"
+NO_PLACE: Final = (
+    "a change without scn, trans or seq: source.order: coordinates orders by file and line, or partition and offset"
+)
 _MOST_DIGITS_OF_SCN: Final = 18
 _BETWEEN_WORDS: Final = re.compile(r"[\s_]+", re.ASCII)
 _NULL: Final = b"null"
@@ -98,7 +100,7 @@ class SharePlexDecoder:
         self._places = LogOrCoordinates(source, declared)
 
     def events(self, message: Message) -> Sequence[Event]:
-        """The events of a message: one, or two for an update that gives a row another key."""
+        """The events of a message: one, or two for an update that changes the key."""
         try:
             operation = read_operation(message.text)
         except BrokenOperationError as broken:
@@ -158,14 +160,14 @@ class SharePlexDecoder:
     # --- positions --------------------------------------------------------------------------------------------------
 
     def _place_problem(self, meta: Meta, place: str | None) -> str | None:
-        """Why a change has no position; None where it has one, if only by its coordinates."""
+        """Why a change has no position; None if it has one, also if that is its coordinates."""
         if place is not None or self._order == "coordinates":
             return None
         return None if self._order == "auto" and _lacks_place(meta) else NO_PLACE
 
 
 def is_complete(text: bytes) -> bool:
-    """Whether a record needs no other one: it is no half of an update, and SCNs order it, or it is no operation."""
+    """Whether a record is complete by itself: it is not half of an update and has an SCN, or it is not an operation."""
     try:
         meta = read_operation(text).meta
     except BrokenOperationError:
@@ -195,11 +197,11 @@ def _is_scn(scn: str | None) -> TypeGuard[str]:
 
 
 def _lacks_place(meta: Meta) -> bool:
-    """Whether an operation does not say its SCN, or its place in its transaction; not where it says what is none."""
+    """Whether an operation lacks its SCN or its place in its transaction. Invalid values do not count as lacking."""
     return meta.scn_text() is None or meta.trans is None or (meta.seq is None and meta.idx is None)
 
 
-# --- what an operation is -------------------------------------------------------------------------------------------
+# --- kinds of operations --------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1_000)
@@ -209,10 +211,10 @@ def _word(op: str | None) -> str | None:
 
 
 def _reject_reason(meta: Meta, op: str | None, table: str | None, nanos: int | None, image: bytes | None) -> str | None:
-    """Why an operation is no change, whatever its position; None where it is one."""
+    """Why an operation is not a change, without a check of its position; None if it is one."""
     scn = meta.scn_text()
     if scn is not None and not _is_scn(scn):
-        return f'meta.scn "{scn[:_MOST_OF_SCN]}" is no whole number'
+        return f'meta.scn "{scn[:_MOST_OF_SCN]}" is not a whole number'
     if meta.op is None:
         return NO_OP
     if op is None:

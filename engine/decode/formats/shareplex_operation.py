@@ -1,7 +1,7 @@
-"""Operations of SharePlex, read: `{"meta", "data", "key"}`, bare or in the `value` of a topic's record.
+"""Parses operations of SharePlex: `{"meta", "data", "key"}`, bare or in the `value` of a topic's record.
 
-`meta` has texts. Some writers put counts and SCNs as numbers, others in quotes: a line that is not of the usual types
-is read a second time, field by field.
+`meta` has text fields. Some writers write counts and SCNs as numbers, others in quotes: a line with unusual types is
+read a second time, field by field.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from siltstone.engine.decode.formats.json_fields import (
     text_field,
 )
 from siltstone.engine.decode.formats.topic_record import TopicRecord
-from siltstone.engine.decode.json_value import MISFIT, is_sound, raw_fields
+from siltstone.engine.decode.json_value import PARSE_ERRORS, is_utf8, raw_fields
 from siltstone.engine.decode.position_text import LONGEST_NUMBER
 
 _NULL: Final = b"null"
@@ -32,7 +32,7 @@ _SIZE_OF_TRANSACTION: Final = re.compile(r"/([0-9]{1,18})\Z", re.ASCII)
 
 
 class Meta(msgspec.Struct, gc=False):
-    """What an operation is, and where in the source's log. `idx` is `seq/size`."""
+    """The kind of an operation, and its place in the source's log. `idx` is `seq/size`."""
 
     time: str | None = None
     op: str | None = None
@@ -44,7 +44,7 @@ class Meta(msgspec.Struct, gc=False):
     idx: str | None = None
 
     def sequence(self) -> int | None:
-        """Which operation of its transaction it is."""
+        """The number of the operation in its transaction."""
         return _number(self.seq) if self.seq is not None else _digits(_PLACE_IN_TRANSACTION.match(self.idx or ""))
 
     def transaction_size(self) -> int | None:
@@ -52,13 +52,13 @@ class Meta(msgspec.Struct, gc=False):
         return _number(self.size) if self.size is not None else _digits(_SIZE_OF_TRANSACTION.search(self.idx or ""))
 
     def scn_text(self) -> str | None:
-        """The SCN as it is written; None where there is none."""
+        """The SCN as text; None if there is none."""
         text = None if self.scn is None else str(self.scn)
         return text if text is not None and text.strip(" ") else None
 
 
 class Operation(msgspec.Struct, gc=False):
-    """An operation, and where its topic has it. `value` is the operation, where a topic's record is around it."""
+    """An operation, and its place in its topic. `value` is the operation, if it is inside a topic's record."""
 
     meta: Meta | None = None
     data: msgspec.Raw = NOTHING
@@ -70,16 +70,16 @@ class Operation(msgspec.Struct, gc=False):
 
     @property
     def place(self) -> TopicRecord:
-        """Where its topic has it."""
+        """The place of the operation in its topic."""
         return TopicRecord(None, self.topic, self.partition, self.offset)
 
     def is_null(self) -> bool:
-        """Whether a topic's record holds no operation: a null message."""
+        """Whether a topic's record holds a null message instead of an operation."""
         return self.meta is None and self.value is not NOTHING and bytes(self.value) == _NULL
 
 
 class BrokenOperationError(Exception):
-    """A line that is not JSON, or a field of which has another type than SharePlex gives it. `table`: that it names."""
+    """A line that is not JSON, or that has a field with an unexpected type. `table`: the table that it names."""
 
     def __init__(self, table: str | None = None) -> None:
         super().__init__(table)
@@ -100,7 +100,7 @@ def read_operation(text: bytes) -> Operation:
         if value is None:
             return line
         inner = _read(value)
-    except MISFIT:
+    except PARSE_ERRORS:
         raise BrokenOperationError from None
     inner.topic, inner.partition, inner.offset, inner.value = line.topic, line.partition, line.offset, line.value
     return inner
@@ -116,8 +116,8 @@ def value_of(operation: Operation, text: bytes) -> bytes:
 
 
 def _read(text: bytes) -> Operation:
-    """Raises: one of MISFIT, BrokenOperationError."""
-    if not is_sound(text):
+    """Raises: one of PARSE_ERRORS, BrokenOperationError."""
+    if not is_utf8(text):
         raise BrokenOperationError
     try:
         found = _usual.decode(text)

@@ -1,11 +1,11 @@
-"""The rows of SharePlex's updates: the columns that changed, laid over the row before.
+"""The rows of SharePlex's updates: the row before with the columns that changed.
 
     before {"id":"1","a":"x"}    changed {"a":"z"}     update   before {"id":"1","a":"x"}   after {"id":"1","a":"z"}
     before {"id":"1"}            changed {"a":"z"}     update   before none                 after {"id":"1","a":"z"}
     before {"id":"1","a":"x"}    changed {"id":"2"}    delete   before {"id":"1","a":"x"}
                                                        insert   after {"id":"2","a":"x"}
 
-The row before counts as whole where it has every column that changed.
+The row before counts as complete if it has every column that changed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ def key_of(row: bytes, keys: Iterable[str]) -> bytes:
 
 
 def changes_with_row_before(update: Event, before: bytes, keys: Iterable[str]) -> list[Event]:
-    """An update, whose `after` has the columns that changed, with the row before it; where it gives the row another
-    key, the delete of the old key and the insert of the new one."""
+    """An update with complete images. If it changes the key, the delete of the old key and the insert of the new one.
+
+    Needs: `after` of the update has the columns that changed.
+    """
     assert update.after is not None  # it is rejected without data
     old, changed = raw_fields(before), raw_fields(update.after)
     after = text_of({**old, **changed})

@@ -1,29 +1,31 @@
-"""Change records of Spanner change streams as JSON lines, as queries and connectors write them; and in the Avro files
-that the Dataflow template "Spanner change streams to Cloud Storage" writes, whose records arrive as the same JSON.
+"""Change records of Spanner change streams: as JSON lines of queries and connectors, or in Dataflow's Avro files.
+
+The Dataflow template "Spanner change streams to Cloud Storage" writes the Avro files. Their records arrive as the same
+JSON.
 
     https://cloud.google.com/spanner/docs/change-streams/details
     https://cloud.google.com/dataflow/docs/guides/templates/provided/cloud-spanner-change-streams-to-cloud-storage
 
-GoogleSQL gives arrays of change records, each with arrays of data, heartbeat and partition records; PostgreSQL an
-object with one record; tools a data record alone, with names of their own. `spanner_records` has the shapes. Both
-dialects write the types of the columns in `column_types`; PostgreSQL's numerics have `PG_NUMERIC` there.
+GoogleSQL returns arrays of change records, each with arrays of data, heartbeat and partition records. PostgreSQL
+returns an object with one record. Tools write single data records with names of their own. `spanner_records` has the
+shapes. Both dialects write the types of the columns in `column_types`; PostgreSQL's numerics have `PG_NUMERIC` there.
 
-A data record holds the changes of one statement to one table, its mods: each is a change. Its value capture type says
-which images the mods have:
+A data record holds the changes of one statement to one table, its mods: each mod is a change. The value capture type
+defines which images the mods have:
 
     NEW_ROW, NEW_ROW_AND_OLD_VALUES        keys and new_values are the whole row of an insert or update
     NEW_VALUES, OLD_AND_NEW_VALUES         keys and new_values are the columns that an update changed: a partial row
-    NEW_ROW_AND_OLD_VALUES                 the row before an update is the new one with old_values in place
+    NEW_ROW_AND_OLD_VALUES                 the row before an update is the new row with old_values in it
 
-The key of a change is in its images: `column_types` names its columns. Without these types, `key` is that of the mod.
+The key of a change is in its images: `column_types` names its columns. Without these types, `key` is the mod's key.
 
     position     epoch (4) - second of the commit (16) - nanosecond in it (8) - transaction, as bytes -
                  record_sequence (16) - mod in the record (8)
 
-Commits a nanosecond apart exist. Transactions of one instant change different rows.
+Commits can differ by one nanosecond. Transactions of one instant change different rows.
 
-The Avro files hold data records only, in no order. Their times are microseconds: of several commits to one row within a
-microsecond, nothing says which is the last. NEW_ROW_AND_OLD_VALUES is called NEW_VALUES there, and types that their
+The Avro files hold only data records, in no order. Their times are microseconds: if several commits to one row fall
+into one microsecond, their order is unknown. NEW_ROW_AND_OLD_VALUES is called NEW_VALUES there, and types that their
 schema does not know (FLOAT32, ENUM, PROTO, UUID) have no name: declare their columns.
 """
 
@@ -52,22 +54,22 @@ from siltstone.engine.decode.formats.spanner_records import (
     SpannerLine,
     read_line,
 )
-from siltstone.engine.decode.json_value import BLANKS, MISFIT, broken_reason, parse_object, raw_fields
+from siltstone.engine.decode.json_value import BLANKS, PARSE_ERRORS, broken_reason, parse_object, raw_fields
 from siltstone.engine.decode.position_text import ANY_WIDTH, EPOCH, LONGEST_NUMBER, segments, text_segment
 from siltstone.engine.spec.model import SourceSpec
 
 CONNECTOR: Final = "spanner"
 IN_FILES: Final = "dataflow-spanner"
 OPS: Final = {"INSERT": names.OP_INSERT, "UPDATE": names.OP_UPDATE, "DELETE": names.OP_DELETE}
-WRONG_TYPE: Final = "a field of the line has a type that Spanner does not give it"
+WRONG_TYPE: Final = "a field of the line has a type that Spanner does not write"
 NO_LINE: Final = "neither a JSON object nor an array of them"
 NO_RECORD: Final = "neither a data change, a heartbeat nor a partition record of Spanner"
-OF_MESSAGE: Final = "a data record of the message ChangeStreamRecord (columnMetadata): this shape is not read"
+OF_MESSAGE: Final = "a data record of the message ChangeStreamRecord (columnMetadata): this shape is not supported"
 NO_TABLE: Final = "table_name is missing"
 NO_COMMIT: Final = "commit_timestamp is missing"
-NO_TIMESTAMP: Final = "commit_timestamp is no timestamp"
+NO_TIMESTAMP: Final = "commit_timestamp is not a timestamp"
 NO_TRANSACTION: Final = "server_transaction_id is missing"
-NO_SEQUENCE: Final = "record_sequence is missing, or no number"
+NO_SEQUENCE: Final = "record_sequence is missing or not a number"
 NO_TYPE: Final = "mod_type is missing"
 NO_MODS: Final = "a data change record without mods"
 NO_OBJECT: Final = "keys, new_values or old_values in mods is not an object"
@@ -89,7 +91,7 @@ class RowSchema(NamedTuple):
 
 
 class _NotAnObjectError(Exception):
-    """A part of a mod is another value."""
+    """A part of a mod is not an object."""
 
 
 class SpannerDecoder:
@@ -98,10 +100,10 @@ class SpannerDecoder:
     connector: ClassVar[str] = CONNECTOR
 
     def __init__(self, source: SourceSpec, declared: Declared) -> None:  # every decoder gets them
-        """Nothing is kept between messages."""
+        """The decoder keeps nothing between messages."""
 
     def events(self, message: Message) -> Sequence[Event]:
-        """The events of a message: a change for each mod of a data record, one event for every other record."""
+        """The events of a message: a change per mod of a data record, and one event per other record."""
         try:
             line = read_line(message.text)
         except BrokenLineError:
@@ -121,7 +123,7 @@ class SpannerDecoder:
         nanos = None if record.commit_timestamp is None else unix_nanos(record.commit_timestamp)
         sequence = whole_number(record.record_sequence)
         reason = _reject_reason(record, nanos, sequence)
-        if reason is None and nanos is not None and sequence is not None:  # which the reason says, too
+        if reason is None and nanos is not None and sequence is not None:  # without a reason, both are known
             try:
                 return self._changes(message, line, record, nanos, sequence)
             except _NotAnObjectError:
@@ -164,13 +166,13 @@ class SpannerDecoder:
 
 
 class SpannerAvroDecoder(SpannerDecoder):
-    """Decodes data records of the Avro files that Dataflow writes: a source of its own, to which other checks apply."""
+    """Decodes data records of Dataflow's Avro files. They are a source of their own: other checks apply to it."""
 
     connector: ClassVar[str] = IN_FILES
 
 
 def _keep_first_texts(events: Sequence[Event]) -> None:
-    """Of several changes of one table the first one has the text of their message."""
+    """Keep the text of a message only in its first change of each table."""
     tables: set[str | None] = set()
     for event in events:
         if isinstance(event, Change) and event.text is not None:
@@ -183,7 +185,7 @@ def _keep_first_texts(events: Sequence[Event]) -> None:
 
 
 def _image(part: msgspec.Raw) -> bytes | None:
-    """A part of a mod; None where it is null, or an empty text.
+    """A part of a mod; None if it is null or an empty text.
 
     Raises: _NotAnObjectError.
     """
@@ -195,7 +197,7 @@ def _image(part: msgspec.Raw) -> bytes | None:
         return None
     try:
         parse_object(content)
-    except MISFIT:
+    except PARSE_ERRORS:
         raise _NotAnObjectError from None
     return content
 
@@ -242,14 +244,14 @@ def _announced(record: Record, token: str | None) -> Announced:
 
 @lru_cache(maxsize=1_000)
 def _row_schema(types: bytes) -> RowSchema:
-    """None where `column_types` is no list, nor the text of one."""
+    """The row schema; without text if `column_types` is neither a list nor the text of one."""
     listed = (content_of(msgspec.Raw(types)) or b"").lstrip(BLANKS)
     text = b'{"column_types":%b}' % listed
     if not listed.startswith(b"["):
         return RowSchema()
     try:
         raw_fields(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         return RowSchema()
     return RowSchema(text.decode(), signed_hash(text))
 
@@ -258,7 +260,7 @@ def _row_schema(types: bytes) -> RowSchema:
 
 
 def _reject_reason(record: Record, nanos: int | None, sequence: int | None) -> str | None:
-    """Why a data record cannot be changes; None where it can."""
+    """Why a data record cannot be changes; None if it can."""
     if not record.table_name:
         return OF_MESSAGE if any(map(_is_of_message, record.mods or ())) else NO_TABLE
     if record.commit_timestamp is None:
@@ -277,7 +279,7 @@ def _reject_reason(record: Record, nanos: int | None, sequence: int | None) -> s
 
 
 def _is_of_message(mod: Mod) -> bool:
-    """Whether a mod is of the protobuf message: its values are lists, which name their columns by a number."""
+    """Whether a mod has the form of the protobuf message: its values are lists that name columns by number."""
     parts = (mod.keys, mod.new_values, mod.old_values)
     return any(_INDEX_OF_MESSAGE.search(content_of(part) or b"") for part in parts)
 
@@ -304,7 +306,7 @@ def _control(message: Message, line: SpannerLine, found: Found) -> Control:
 
 
 def _moment(record: Record) -> int | None:
-    """When a record other than a data record was written."""
+    """The time of a record that is not a data record."""
     stamps: Iterator[str] = (
         stamp
         for stamp in (record.commit_timestamp, record.timestamp, record.start_timestamp, record.end_timestamp)

@@ -1,12 +1,12 @@
-"""Records of Spanner change streams, read: every shape and spelling becomes the fields of `Record`.
+"""Parses records of Spanner change streams: every shape and spelling becomes the fields of `Record`.
 
     {data record}      {"data_change_record": {...}}      {"change_record": [{"data_change_record": [...], ...}]}
     [{"data_change_record": [...], "heartbeat_record": [], "child_partitions_record": []}]
     {"topic": ..., "partition": ..., "offset": ..., "value": one of these, or its text}
 
-A line that is spelled as Spanner spells it is read by msgspec, with the usual types. `_unusual` reads all others, field
-by field: names of other tools (`modType`, `keysJson`, `ChangeRecord`), objects that are written as text, and texts that
-are written as numbers.
+msgspec reads lines with Spanner's own names and types. `_unusual` reads all other lines, field by field: with the names
+of other tools (`modType`, `keysJson`, `ChangeRecord`), with objects that are written as text, and with texts that are
+written as numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from siltstone.engine.decode.formats.json_fields import (
     long_field,
     text_field,
 )
-from siltstone.engine.decode.json_value import BLANKS, MISFIT, is_sound, raw_fields
+from siltstone.engine.decode.json_value import BLANKS, PARSE_ERRORS, is_utf8, raw_fields
 from siltstone.engine.schema import control_kinds
 
 DATA_CHANGE: Final = "data_change"
@@ -41,14 +41,14 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
 }
 _CHANGE_RECORDS: Final = ("change_record", "ChangeRecord")
 _BARE_NAMES: Final = ("table_name", "tableName", "mods", "modType", "mod_type")
-"""Fields that show that a line, or a value, is a data record itself."""
+"""Fields that show that a line or a value is a data record itself."""
 _PARTS: Final = {
     "keys": ("keys", "keysJson", "keys_json"),
     "new_values": ("new_values", "newValues", "newValuesJson", "new_values_json"),
     "old_values": ("old_values", "oldValues", "oldValuesJson", "old_values_json"),
 }
 _UNUSED: Final = re.compile(rb'\{(?:\s*+"[^"]*+"\s*+:\s*+(?:null|\[\s*+\]|\{\s*+\}|"")\s*+,?)*+\s*+\}')
-"""A kind of record that a change record has no record of can be an object of nothing."""
+"""If a change record has no record of a kind, that kind can be an object with only empty fields."""
 _NOT_THERE: Final = (b"null", b"[]")
 
 
@@ -61,7 +61,7 @@ class Mod(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 class Record(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """The fields of a record, of whatever kind. `mods` is None where it is no list of objects."""
+    """The fields of a record of any kind. `mods` is None if it is not a list of objects."""
 
     commit_timestamp: str | None = None
     record_sequence: str | None = None
@@ -83,7 +83,7 @@ class Record(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 class Found(NamedTuple):
-    """A record with its kind. `json`: its text, where it is no data record."""
+    """A record with its kind. `json`: its text, if it is not a data record."""
 
     kind: str
     record: Record
@@ -91,7 +91,7 @@ class Found(NamedTuple):
 
 
 class SpannerLine(NamedTuple):
-    """The records of a line; the partition token next to them, and where a topic has the line."""
+    """The records of a line, the partition token next to them, and the place of the line in a topic."""
 
     records: list[Found]
     token: str | None = None
@@ -101,7 +101,7 @@ class SpannerLine(NamedTuple):
 
 
 class BrokenLineError(Exception):
-    """A line that is not JSON, or a field of which has another type than it must have."""
+    """A line that is not JSON, or that has a field with a wrong type."""
 
 
 def read_line(text: bytes) -> SpannerLine:
@@ -118,16 +118,16 @@ def read_line(text: bytes) -> SpannerLine:
 
 
 def _read(text: bytes) -> tuple[SpannerLine, bytes | None]:
-    """The records of a text, and what is in its `value`."""
-    if not is_sound(text):
+    """The records of a text, and the content of its `value`."""
+    if not is_utf8(text):
         raise BrokenLineError
     try:
         return _usual(text) or _unusual(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         raise BrokenLineError from None
 
 
-# --- as Spanner writes it -------------------------------------------------------------------------------------------
+# --- in Spanner's own spelling --------------------------------------------------------------------------------------
 
 
 class _ChangeRecord(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -140,7 +140,7 @@ class _ChangeRecord(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 class _Line(Record, gc=False, forbid_unknown_fields=True):
-    """A data record; or an object with records, or with change records."""
+    """A data record, or an object with records or change records."""
 
     data_change_record: list[Record] | Record | None = None
     heartbeat_record: msgspec.Raw = NOTHING
@@ -162,11 +162,11 @@ _raw_items: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class _UnusualRecordError(Exception):
-    """A record that is read field by field."""
+    """A record that must be read field by field."""
 
 
 def _usual(text: bytes) -> tuple[SpannerLine, bytes | None] | None:
-    """None where something is unusual."""
+    """The records of a text in Spanner's own spelling, and the content of its `value`; None for other texts."""
     try:
         if text.lstrip(BLANKS)[:1] == b"[":
             return SpannerLine(_of_change_records(_change_records.decode(text))), None
@@ -179,7 +179,7 @@ def _usual(text: bytes) -> tuple[SpannerLine, bytes | None] | None:
             records = _of_change_records(line.change_record)
         else:
             records = _of_kinds(line)
-    except (*MISFIT, _UnusualRecordError):
+    except (*PARSE_ERRORS, _UnusualRecordError):
         return None
     found = SpannerLine(records, line.partition_token, line.topic, line.partition, line.offset)
     return found, content_of(line.value)
@@ -209,7 +209,7 @@ def _of_kinds(holder: _ChangeRecord | _Line) -> list[Found]:
 
 
 def _unusual(text: bytes) -> tuple[SpannerLine, bytes | None]:
-    """Raises: one of MISFIT."""
+    """Raises: one of PARSE_ERRORS."""
     bare = text.strip(BLANKS)
     if bare == b"null":
         return SpannerLine([]), None
@@ -235,11 +235,11 @@ def _records_in(text: bytes, fields: Fields) -> list[Found]:
 
 
 def _of_listed(listed: bytes) -> list[Found]:
-    """The records of change records: of a list of them, or of one; none where it is neither."""
+    """The records of one change record or of a list of them; empty for other values."""
     try:
         items = _raw_items.decode(listed) if listed.lstrip(BLANKS).startswith(b"[") else [msgspec.Raw(listed)]
         objects = [raw_fields(item) for item in items if bytes(item) != b"null"]
-    except MISFIT:
+    except PARSE_ERRORS:
         return []
     return [found for fields in objects for found in _of_named(fields)]
 
@@ -252,13 +252,15 @@ def _of_named(fields: Fields) -> Iterator[Found]:
 
 
 def _of_kind(kind: str, content: bytes | None) -> Iterator[Found]:
-    """The records of one kind: a list of them, or one. A kind that is not used is null, an empty list, or an object of
-    nothing."""
+    """The records of one kind, which are one record or a list.
+
+    An unused kind is null, an empty list, or an object with only empty fields.
+    """
     if content is None:
         return
     try:
         items = [content_of(item) for item in _raw_items.decode(content)] if content.startswith(b"[") else [content]
-    except MISFIT:
+    except PARSE_ERRORS:
         return
     for item in items:
         if item is not None and not _UNUSED.fullmatch(item):
@@ -271,14 +273,14 @@ def _content(fields: Fields, *names: str) -> bytes | None:
 
 
 def _record_of(text: bytes) -> Record:
-    """The fields of a record, under any of their names; none where it is no object."""
+    """The fields of a record, under any of their names; empty if it is not an object."""
     try:
         return _record.decode(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         pass
     try:
         fields = raw_fields(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         return Record()
     made = {name: text_field(fields, name, *others) for name, others in _SPELLINGS.items()}
     types = _raw(fields, "column_types", "columnTypes", "rowType")
@@ -302,14 +304,14 @@ def _raw(fields: Fields, *names: str) -> msgspec.Raw:
 
 
 def _listed_mods(listed: bytes | None) -> list[Mod] | None:
-    """The mods: each is an object, or the text of one. A null among objects is a mod without parts."""
+    """The mods: each is an object or the text of one. A null in the list is a mod without parts."""
     if listed is None:
         return None
     try:
         items = _raw_items.decode(listed) if listed.lstrip(BLANKS).startswith(b"[") else [msgspec.Raw(listed)]
         contents = [content_of(item) for item in items]
         return [Mod() if content is None else _mod(raw_fields(content)) for content in contents]
-    except MISFIT:
+    except PARSE_ERRORS:
         return None
 
 

@@ -1,6 +1,6 @@
-"""SQL statements as a source's log has them: which of them remove all rows of a table, and of which table.
+"""SQL statements from a source's log: whether a statement removes all rows of a table, and the name of that table.
 
-Comments can stand wherever blanks can.
+A comment is allowed at every place where a blank is.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# Nothing is tried a second way: a comment that is repeated a thousand times costs no more than its length.
+# The patterns do not backtrack: a comment that is repeated a thousand times costs no more than its length.
 _BLANKS: Final = r"\s++|/\*.*?\*/|(?:--|#)[^\n]*+"
 _GAP: Final = rf"(?>{_BLANKS})++"
 _NAME: Final = r'(`[^`]+`|"[^"]+"|\[[^\]]+\]|[^\s.,;`"\[/-]+)'
@@ -32,9 +32,9 @@ def is_truncate(sql: str | None) -> bool:
 
 
 def truncated_table(sql: str, database: str | None) -> str | None:
-    r"""The only table that a TRUNCATE names, with its database: `database` where the statement names none.
+    r"""The only table that a TRUNCATE names, with its database: `database` if the statement names none.
 
-    A dot inside a part of a name is written `\u002E`. None where one of both is not known.
+    A dot inside a part of a name is written `\u002E`. None if the table or the database is unknown.
     """
     found = _TRUNCATE.match(sql)
     parts = [] if found is None else [_QUOTES.sub("", part).replace(".", "\\u002E") for part in found.groups() if part]
@@ -44,5 +44,5 @@ def truncated_table(sql: str, database: str | None) -> str | None:
 
 
 def with_dots(name: str) -> str:
-    r"""A name in which a dot can be written `\u002E`, with dots."""
+    r"""A name with dots for `\u002E`."""
     return _ESCAPED_DOT.sub(".", name) if "\\u002" in name else name

@@ -1,23 +1,23 @@
-"""Messages of TiCDC in its dialect of Canal's JSON, with the TiDB extension: Canal's flat messages with `_tidb`.
+"""Messages of TiCDC in its dialect of Canal's JSON: Canal's flat messages with the TiDB extension `_tidb`.
 
     https://docs.pingcap.com/tidb/stable/ticdc-canal-json/
 
     {"database", "table", "pkNames", "isDdl", "type", "es", "ts", "mysqlType", "data", "old", ...,
      "_tidb": {"commitTs": 429918007904436226}}
 
-A changefeed writes `_tidb` with `enable-tidb-extension=true`; without it, its messages are those of `canal-json`. A
-message holds one row. `old` is the whole row before an update, or what the update changed (`content-compatible`). An
-update that gives a row another key, or another value of a unique one, is a DELETE and an INSERT, or an UPDATE with the
-old key in `old` (`output-raw-change-event`). There are no READs.
+A changefeed writes `_tidb` with `enable-tidb-extension=true`. Without it, the format of its messages is `canal-json`. A
+message holds one row. `old` is the complete row before an update, or only the changed columns (`content-compatible`).
+An update that changes the key, or a unique key, is a DELETE and an INSERT, or an UPDATE with the old key in `old`
+(`output-raw-change-event`). There are no READs.
 
-`commitTs` is the TSO of the commit: `tso` has the layout of positions. It orders the changes of a key wherever and
-however often they were delivered. `es` is the same time in milliseconds.
+`commitTs` is the TSO of the commit: `tso` has the layout of positions. It orders the changes of a key for any place and
+number of deliveries. `es` is the same time in milliseconds.
 
-A TIDB_WATERMARK is a heartbeat of its partition: what was committed at lower TSOs than `watermarkTs` was sent there
-before. Its time is the last microsecond before the millisecond of that TSO.
+A TIDB_WATERMARK is a heartbeat of its partition: all changes that were committed at lower TSOs than `watermarkTs` were
+sent there before it. Its time is the last microsecond before the millisecond of that TSO.
 
-A message that is too large can hold the key alone (`onlyHandleKey`, `claimCheckLocation`). That is enough for a delete;
-an insert or an update is rejected, for its row is not in it.
+A message that is too large can hold only the key (`onlyHandleKey`, `claimCheckLocation`). That is enough for a delete.
+An insert or an update is rejected, because the message lacks its row.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from siltstone.engine.spec.model import SourceSpec
 CONNECTOR: Final = "ticdc"
 NO_EXTENSION: Final = "_tidb is missing: TiCDC writes it with enable-tidb-extension=true; without it, read canal-json"
 NO_COMMIT: Final = "_tidb.commitTs is missing"
-NO_TSO: Final = "_tidb.commitTs is no TSO"
-ONLY_KEY: Final = "a message that was too large holds the key alone (_tidb.onlyHandleKey): its row is in TiDB"
+NO_TSO: Final = "_tidb.commitTs is not a TSO"
+ONLY_KEY: Final = "a message that was too large holds only the key (_tidb.onlyHandleKey): its row is in TiDB"
 IN_STORAGE: Final = (
-    "a message that was too large holds the key alone (_tidb.claimCheckLocation): its row is in external storage"
+    "a message that was too large holds only the key (_tidb.claimCheckLocation): its row is in external storage"
 )
 _NO_EXTENSION: Final = Tidb()
 
 
 class TicdcDecoder:
-    """Decodes messages of TiCDC: as Canal's, with the place that `_tidb` gives them."""
+    """Decodes messages of TiCDC as Canal's messages, with positions from `_tidb`."""
 
     def __init__(self, source: SourceSpec, declared: Declared) -> None:
         self._canal = CanalDecoder(source, declared)
@@ -78,7 +78,7 @@ def _is_watermark(event: Event) -> bool:
 
 
 def _of_ticdc(event: Event) -> Event:
-    """Without what Canal's messages have and TiCDC's do not: `id` is always 0."""
+    """Remove the fields that only Canal's messages have. TiCDC's `id` is always 0."""
     if event.connector is not None:
         event.connector = event.source = CONNECTOR
     event.event_id = event.tx_order = None
@@ -86,7 +86,7 @@ def _of_ticdc(event: Event) -> Event:
 
 
 def _reject_reason(canal: CanalMessage, op: str) -> str | None:
-    """Why a change has no place, or no row; None where it has both."""
+    """Why a change has no position or no row; None if it has both."""
     tidb = canal.tidb
     if tidb is None:
         return NO_EXTENSION
@@ -110,7 +110,7 @@ def _placed(event: Event, commit_ts: int | None) -> Event:
 
 
 def _watermark(event: Event, canal: CanalMessage, tidb: Tidb) -> Event:
-    """How far a partition is. Without its topic's coordinates, nothing says which partition it is."""
+    """The progress of a partition. Without coordinates of the topic, the partition is unknown."""
     _of_ticdc(event)
     reached = _micros_of(tidb.watermark_ts)
     event.commit_us = None if reached is None else reached - 1

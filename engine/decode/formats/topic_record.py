@@ -1,5 +1,7 @@
-"""A message of JSON, bare or in the `value` of a topic's record `{"value", "topic", "partition", "offset"}`, there as
-text or as an object."""
+"""A JSON message: bare, or text or an object in `value` of a topic's record.
+
+{"value", "topic", "partition", "offset"}
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import msgspec
 
 from siltstone.engine.decode.event import Control, Message
 from siltstone.engine.decode.formats.json_fields import content_of, int_field, long_field, text_field
-from siltstone.engine.decode.json_value import BLANKS, NOT_TEXT, is_sound, raw_fields
+from siltstone.engine.decode.json_value import BLANKS, NOT_TEXT, is_utf8, raw_fields
 from siltstone.engine.schema import control_kinds
 
 _NULL: Final = b"null"
@@ -17,7 +19,7 @@ _VALUE: Final = b'"value'  # a name can also be written with escapes, which no w
 
 
 class TopicRecord(NamedTuple):
-    """The text of a message, and where its topic has it. `text` is None for a null message."""
+    """The text of a message, and its place in its topic. `text` is None for a null message."""
 
     text: bytes | None
     topic: str | None = None
@@ -26,13 +28,13 @@ class TopicRecord(NamedTuple):
 
 
 def read_record(text: bytes, mark: str) -> TopicRecord:
-    """The message in a line. `mark`: a field that every message has, and no record around one.
+    """The message in a line. `mark`: a field that every message has, and that no record around a message has.
 
-    Raises: one of MISFIT.
+    Raises: one of PARSE_ERRORS.
     """
     if text.strip(BLANKS) == _NULL:
         return TopicRecord(None)
-    if not is_sound(text):
+    if not is_utf8(text):
         raise msgspec.DecodeError(NOT_TEXT)
     if _VALUE not in text:
         return TopicRecord(text)
@@ -44,7 +46,7 @@ def read_record(text: bytes, mark: str) -> TopicRecord:
 
 
 def null_message(message: Message, record: TopicRecord, source: str, table: str | None = None) -> Control:
-    """A null message: what is left of a deleted key. `source`: what the format calls its sources."""
+    """The control event of a null message, which marks a deleted key. `source`: the format's name of its sources."""
     return Control(
         file=message.file,
         line=message.line,
@@ -61,9 +63,9 @@ def null_message(message: Message, record: TopicRecord, source: str, table: str 
 
 
 def object_of(part: msgspec.Raw) -> bytes | None:
-    """The JSON text of an object; None for null, and where there is none.
+    """The JSON text of an object; None if it is null or missing.
 
-    Raises: one of MISFIT: it is another value.
+    Raises: one of PARSE_ERRORS: it is a different value.
     """
     text = bytes(part)
     if text == _NULL:

@@ -2,8 +2,8 @@
 
     position     epoch (4) - TSO (16) - 0 for a delete, 1 for any other change
 
-TiDB commits a key once at a TSO. What replaces a row under its own key is a delete and an insert at that TSO, and the
-delete is first.
+TiDB commits a key once at a TSO. If an operation replaces a row under the same key, a delete and an insert have that
+TSO, and the delete comes first.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _OF_OTHERS: Final = "1"
 
 
 def position_of(tso: int | None, *, is_delete: bool) -> str | None:
-    """The position of a change that was committed at a TSO; None where it is none."""
+    """The position of a change that was committed at a TSO; None if the TSO is missing or 0."""
     return joined(hex_digits(tso, 16), _OF_DELETE if is_delete else _OF_OTHERS) if tso else None
 
 
 def millis_of(tso: int) -> int:
-    """Milliseconds since 1970 of a TSO."""
+    """The time of a TSO in milliseconds since 1970."""
     return tso >> _COUNTER_BITS
 
 

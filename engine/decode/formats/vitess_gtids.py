@@ -1,7 +1,7 @@
-"""The VGTID of Vitess: the JSON text of an array that has the GTID set of every shard.
+"""The VGTID of Vitess: the JSON text of an array with the GTID set of every shard.
 
 [{"keyspace": "commerce", "shard": "-80", "gtid": "MySQL56/a1:1-68,b2:1-3:5"}]    72 transactions
-[{"keyspace": "commerce", "shard": "-80", "gtid": "MariaDB/0-54610504-47"}]       47: each domain numbers its own
+[{"keyspace": "commerce", "shard": "-80", "gtid": "MariaDB/0-54610504-47"}]       47: each domain counts its own
 
 https://debezium.io/documentation/reference/stable/connectors/vitess.html
 """
@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from siltstone.engine.decode.json_value import MISFIT, parse
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse
 from siltstone.engine.decode.position_text import number_at_end
 
 _INTERVAL: Final = re.compile(r"([0-9]{1,19})(?:-([0-9]{1,19}))?")
@@ -21,10 +21,10 @@ _MARIADB: Final = "MariaDB"
 
 @lru_cache(maxsize=1_000)
 def number_of_transactions(vgtid: str, shard: str) -> int | None:
-    """How many transactions the GTID set of a shard holds; None where the VGTID has none of the shard."""
+    """The number of transactions in the GTID set of a shard; None if the VGTID has no set of the shard."""
     try:
         sets = {str(one["shard"]): str(one["gtid"]) for one in parse(vgtid)}
-    except (*MISFIT, TypeError, KeyError):
+    except (*PARSE_ERRORS, TypeError, KeyError):
         return None
     return _number_in_set(sets[shard]) if shard in sets else None
 
@@ -36,7 +36,7 @@ def _number_in_set(gtids: str) -> int | None:
 
 
 def _number_in_part(part: str, flavor: str) -> int | None:
-    """How many transactions a server has, or a domain."""
+    """The number of transactions of a server or a domain."""
     if flavor == _MARIADB:
         return number_at_end(part)
     _, *intervals = part.split(":")

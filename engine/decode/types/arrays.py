@@ -1,4 +1,4 @@
-"""Arrays: each item by the converter of the items."""
+"""Arrays: converts each item with the converter of the items."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from siltstone.engine.decode.types.converter import Converter, each
 
 
 def array(items: Converter) -> Converter:
-    """Lists, or their JSON text. Nulls in them stay; None where an item does not fit."""
+    """Lists, or their JSON text. Nulls in a list stay. None if an item does not fit."""
 
     def one(value: Any) -> list[Any] | None:
         found = _parsed(value) if type(value) is str else value
@@ -24,5 +24,5 @@ def array(items: Converter) -> Converter:
 def _parsed(text: str) -> Any:
     try:
         return json_value.parse(text) if text.lstrip().startswith("[") else None
-    except json_value.MISFIT:
+    except json_value.PARSE_ERRORS:
         return None

@@ -9,7 +9,7 @@ from typing import Any, Final
 from siltstone.engine.decode.types.converter import each
 
 MOST_BITS: Final = 2**20
-"""That a value is filled up to. PostgreSQL's `bit varying` without a length is said to have 2^31 - 1."""
+"""The greatest width of padding. Debezium reports 2^31 - 1 for PostgreSQL's `bit varying` without a length."""
 _UNPADDED: Final = re.compile("[A-Za-z0-9+/]*")
 _BLANKS: Final = re.compile(r"\s+")
 _DIGITS: Final = re.compile("[0-9]{1,40}")
@@ -20,7 +20,7 @@ _FLAGS: Final = {"true": 1, "false": 0}
 
 
 def base64_bytes(text: str) -> bytes | None:
-    """The bytes of base64, also with blanks in it or without its padding. None where it is not base64."""
+    """The bytes of base64, with or without blanks and padding. None if it is not base64."""
     try:
         return binascii.a2b_base64(text, strict_mode=True)
     except (binascii.Error, ValueError):
@@ -38,7 +38,7 @@ def _loose_base64(text: str) -> bytes | None:
 
 
 def base64_value(value: Any) -> bytes | None:
-    """A number without quotes is not base64, though its digits could be."""
+    """The bytes of a base64 string. A number without quotes is not base64, even if its digits could be."""
     return base64_bytes(value) if type(value) is str else None
 
 
@@ -46,12 +46,12 @@ BASE64: Final = each(base64_value)
 
 
 def base64_url_value(value: Any) -> bytes | None:
-    """Base64 in the alphabet of file names and URLs."""
+    """The bytes of URL-safe base64."""
     return base64_bytes(value.replace("-", "+").replace("_", "/")) if type(value) is str else None
 
 
 def hex_bytes(text: str) -> bytes | None:
-    """Two hexadecimal digits a byte, perhaps with 0x before them; the first byte may have one."""
+    """The bytes of hexadecimal digits, with an optional 0x. The first byte may have one digit."""
     text = text.removeprefix("0x")
     try:
         return binascii.unhexlify("0" + text if len(text) % 2 else text)
@@ -60,7 +60,7 @@ def hex_bytes(text: str) -> bytes | None:
 
 
 def latin_bytes(text: str, size: int | None) -> bytes | None:
-    """Bytes, each written as the character of its number. The source cuts zeros at the end of `size` bytes."""
+    """Bytes that are written as characters. The source omits trailing zeros of values of `size` bytes."""
     try:
         return text.encode("latin-1").ljust(size or 0, b"\0")
     except UnicodeEncodeError:
@@ -71,7 +71,7 @@ def latin_bytes(text: str, size: int | None) -> bytes | None:
 
 
 def little_endian_bits(value: Any) -> int | None:
-    """The number whose bits are true or false, or base64 of bytes, the lowest first."""
+    """The number of bits that are true or false, or base64 of bytes in little-endian order."""
     if type(value) is bool:
         return int(value)
     if value in ("true", "false"):
@@ -81,7 +81,7 @@ def little_endian_bits(value: Any) -> int | None:
 
 
 def word_bits(text: str) -> int | None:
-    """The number of at most 64 bits that a text is; it has no sign."""
+    """The unsigned number of at most 64 bits from a text."""
     if not _DIGITS.fullmatch(text):
         return None
     number = int(text)
@@ -89,7 +89,7 @@ def word_bits(text: str) -> int | None:
 
 
 def any_bits(text: str, size: int | None) -> int | None:
-    """The same of true, false, and `size` digits of 0 and 1."""
+    """The same, also from true, false, and `size` digits of 0 and 1."""
     if text in _FLAGS:
         return _FLAGS[text]
     if has_width(size) and len(text) == size and not text.strip("01"):
@@ -98,13 +98,13 @@ def any_bits(text: str, size: int | None) -> int | None:
 
 
 def has_width(size: int | None) -> bool:
-    """Whether values are filled up to a number of bits."""
+    """Whether values are padded to a number of bits."""
     return size is not None and size <= MOST_BITS
 
 
 def bit_digits(number: int, size: int | None) -> str | None:
-    """The number as `size` digits of 0 and 1, highest bit first; None where it needs more. Without a width, as many
-    as it needs."""
+    """The number as `size` digits of 0 and 1, highest bit first. None if it needs more digits. Without a width, it has
+    as many digits as it needs."""
     digits = format(number, "b")
     if size is None or not has_width(size):
         return digits

@@ -1,4 +1,4 @@
-"""Times of day as HH:MM:SS.ffffff, from counts and from texts. They may be negative, or longer than a day."""
+"""Times of day as HH:MM:SS.ffffff, from counts and from texts. They can be negative, or longer than a day."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLAIN_CLOCK: Final = re.compile(r"-?[0-9]{1,3}:[0-5][0-9](?::[0-5][0-9](?:\.[0-
 
 
 def written_clock(text: str) -> str | None:
-    """-838:59:59 or 12:00:00.5 with all digits."""
+    """A text such as -838:59:59 or 12:00:00.5 with all digits. None for another text."""
     match = _CLOCK.fullmatch(text)
     if not match:
         return None
@@ -25,14 +25,14 @@ def written_clock(text: str) -> str | None:
 
 
 def clock_or_text(text: str) -> str | None:
-    """The same, also of 5:00; the text where it is not plainly a time of day, or has a zone or more digits."""
+    """The same, also for 5:00. The unchanged text if it is not a plain time of day, or has a zone or more digits."""
     if not _PLAIN_CLOCK.fullmatch(text):
         return text
     return written_clock(text if text.count(":") > 1 else text + ":00")
 
 
 def clock_of(count: int, unit: str) -> str | None:
-    """A count of milli-, micro- or nanoseconds; None where its microseconds need more than 64 bits."""
+    """A count of milli-, micro- or nanoseconds as text. None if its microseconds need more than 64 bits."""
     size = abs(count)
     micros = size // 1_000 if unit == "nanos" else size * 1_000 if unit == "millis" else size
     if micros > LONG[1]:
@@ -61,8 +61,8 @@ def counted_clock(unit: str) -> Converter:
 def clock(kind: str, digits: int | None, is_mysql: bool) -> Converter:
     """Counts in the unit of the declared digits, and texts.
 
-    A text with a colon stays as it is where a connector wrote it (`time`); else it gets all digits. Other text has no
-    value, but in a column of texts (`time_text`).
+    A text with a colon stays unchanged if a connector wrote it (`time`); otherwise it gets all digits. Other text has a
+    value only in a column of texts (`time_text`).
     """
     unit = unit_of(MICROS_DIGITS if digits is None else digits)
     if unit == "millis" and is_mysql:  # MySQL's TIME counts microseconds whatever its digits

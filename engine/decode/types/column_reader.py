@@ -1,4 +1,4 @@
-"""The converter of one column for the events of one schema, and why a value of theirs is not stored."""
+"""Reads the values of one column in events of one schema, and explains why a value is not stored."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from siltstone.engine.decode.types.converter import Convert, ConvertAll, Convert
 from siltstone.engine.decode.types.dates_and_times import Clock
 from siltstone.engine.decode.types.zones import source_zone
 
-Fate = Literal["unavailable", "unkept", "unfit"]
+LossReason = Literal["unavailable", "unrepresentable", "invalid"]
 UNAVAILABLE: Final = "unavailable"
 """The source did not send the value."""
-UNKEPT: Final = "unkept"
+UNREPRESENTABLE: Final = "unrepresentable"
 """No stored type holds the value."""
-UNFIT: Final = "unfit"
-"""The value is not one of the column's type."""
+INVALID: Final = "invalid"
+"""The value does not fit the column's type."""
 
 
 def column_reader(
@@ -25,13 +25,13 @@ def column_reader(
 ) -> ColumnReader:
     """The reader of a column's values in events of one schema.
 
-    `schema_hash`: None for events without a schema of their own. `is_mysql`: they come from MySQL or MariaDB.
-    `time_zone`: the zone of times that say none. `is_key`: a time that would lose digits does not fit.
+    `schema_hash`: None for events without their own schema. `is_mysql`: they come from MySQL or MariaDB. `time_zone`:
+    the zone of times without a zone. `is_key`: a time that would lose digits does not fit.
     """
     encoding = _encoding_of(column, schema_hash)
     clock = Clock(source_zone(time_zone), is_mysql)
     is_schemaless = all(number != schema_hash or number is None for number, _ in column.encodings)
-    converter = encodings.converter(encoding, column.value_type, clock, column.guessed)
+    converter = encodings.converter(encoding, column.value_type, clock, column.is_guessed)
     if is_key and unrepresentable.can_lose_digits(column):
         converter = _without_lost_digits(converter, encoding)
     if unrepresentable.can_be_unavailable(column):
@@ -40,7 +40,7 @@ def column_reader(
 
 
 def _encoding_of(column: ColumnShape, schema_hash: int | None) -> Encoding:
-    """The encoding of this schema; that of None is for every schema that is not listed."""
+    """The encoding of this schema. The encoding of None is for every schema that is not listed."""
     known = dict(reversed(column.encodings))
     if schema_hash in known:
         return known[schema_hash]
@@ -73,10 +73,10 @@ def _without_unavailable(converter: Converter) -> Converter:
 
 
 class ColumnReader:
-    """What is stored of a column's values, and what is known of those that are not stored.
+    """Converts a column's values, and explains why a value is not stored.
 
-    `convert` gives the stored value of a JSON value; None where it does not fit. `convert_all` does so for a whole
-    column, and leaves None as it is.
+    `convert` gives the stored value of a JSON value, or None if it does not fit. `convert_all` does this for a whole
+    column, and keeps None.
     """
 
     __slots__ = (
@@ -92,25 +92,25 @@ class ColumnReader:
         self._encoding = encoding
         self._is_schemaless = is_schemaless
 
-    def fate(self, value: Any) -> Fate:
+    def loss_reason(self, value: Any) -> LossReason:
         """Why `convert` gives None for a value."""
         if self._can_be_unavailable and unrepresentable.is_unavailable(value):
             return UNAVAILABLE
-        return UNKEPT if unrepresentable.is_unrepresentable(value, self._column) else UNFIT
+        return UNREPRESENTABLE if unrepresentable.is_unrepresentable(value, self._column) else INVALID
 
     def is_unrepresentable_time(self, value: Any) -> bool:
-        """Whether a value that does not fit is a date or time, but none of the years 1 to 9999."""
+        """Whether a value that does not fit is a date or time outside of the years 1 to 9999."""
         return unrepresentable.is_unrepresentable_time(value, self._column)
 
     def is_too_fine(self, value: Any) -> bool:
-        """Whether a time is written with digits after the microsecond, which no key may lose."""
+        """Whether a time has digits after the microsecond, which a key must not lose."""
         return self._can_lose_digits and unrepresentable.BEYOND_MICROS.search(plain_text(value)) is not None
 
     def need(self, value: Any) -> str | None:
-        """What a number that does not fit needs, and the column's type has not; None where that is not known."""
+        """The type or digits that a number needs to fit. None if that is not known."""
         return unrepresentable.need(value, self._column.value_type, self._encoding)
 
     def is_written_out(self, value: Any) -> bool:
-        """Whether a decimal is written as digits that fit, where events without a schema have them as bytes."""
+        """Whether a decimal is written as digits that fit, although events without a schema have decimals as bytes."""
         is_base64 = self._is_schemaless and self._encoding.kind == "decimal_base64"
         return is_base64 and unrepresentable.is_written_out(value) and self.need(value) is None

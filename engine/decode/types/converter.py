@@ -1,7 +1,7 @@
-"""What a converter is: a function for one value, and a faster one for a whole column.
+"""Converters: a function for one value, and a faster function for a whole column.
 
-A value is JSON as `engine.decode.json_value.parse` gives it: int, Number, str, bool, dict or list, never None. The
-stored value is what `pyarrow.array` takes for the column's type; None says that the value does not fit.
+A value is a result of `engine.decode.json_value.parse`: int, Number, str, bool, dict or list, never None. The stored
+value is a value that `pyarrow.array` accepts for the column's type. None means that the value does not fit.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ ConvertAll = Callable[[list[Any]], list[Any]]
 
 
 class Converter(NamedTuple):
-    """`one` converts a value; `all` a column, whose nulls stay None."""
+    """`one` converts a value. `all` converts a column, whose nulls stay None."""
 
     one: Convert
     all: ConvertAll
 
 
 def each(one: Convert) -> Converter:
-    """A converter that takes the values of a column one by one."""
+    """A converter that converts the values of a column one by one."""
 
     def convert_all(values: list[Any]) -> list[Any]:
         return [None if value is None else one(value) for value in values]
@@ -30,7 +30,7 @@ def each(one: Convert) -> Converter:
 
 
 def chained(first: Converter, second: Converter) -> Converter:
-    """What the second makes of what the first gives; None stays None."""
+    """A converter that applies the second to the results of the first. None stays None."""
 
     def one(value: Any) -> Any:
         found = first.one(value)
@@ -40,9 +40,9 @@ def chained(first: Converter, second: Converter) -> Converter:
 
 
 def plain_texts(values: list[Any]) -> str | None:
-    """All texts of a column one after the other, where there are no other values, and no `_` and only ASCII in them.
+    """All texts of a column, joined. None if there are other values, or texts with `_` or characters outside of ASCII.
 
-    What Python reads as a number is then what a number is here, but for the words NaN and Infinity.
+    For such texts, Python and this package accept the same numbers, except the words NaN and Infinity.
     """
     try:
         joined = "".join([value for value in values if value is not None])
@@ -52,4 +52,4 @@ def plain_texts(values: list[Any]) -> str | None:
 
 
 NOTHING: Final = Converter(lambda _: None, lambda values: [None] * len(values))
-"""The converter where no value of the encoding is ever one of the stored type."""
+"""The converter for encodings whose values never fit the stored type."""

@@ -1,7 +1,7 @@
 """Dates and moments of the years 1 to 9999, from counts.
 
 A date is days since 1970-01-01. A moment is microseconds since 1970-01-01T00:00:00: in UTC for a stored `timestamp`,
-in no zone for a `timestamp_ntz`. Digits after the microsecond are cut. `time_texts` reads moments that are written.
+without a zone for a `timestamp_ntz`. Digits after the microsecond are cut. `time_texts` reads moments from text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LAST: Final = (LAST_DAY + 1) * A_DAY - 1
 PER_MILLI: Final = 1_000
 MILLIS_DIGITS, MICROS_DIGITS = 3, 6
 INFINITIES: Final = (9_223_372_036_825_200_000, -9_223_372_036_832_400_000)
-"""What PostgreSQL's driver makes of infinite times. Counting nanoseconds, they would be times of 2262 and 1677."""
+"""The counts that PostgreSQL's driver uses for infinite times. As nanoseconds they would be times of 2262 and 1677."""
 ORDINAL_OF_1970: Final = date(1970, 1, 1).toordinal()
 _AFTER_DATE: Final = re.compile(r"(?:[T :][0-9]{2}:[0-9]{2}.*|Z|[+-][0-9]{1,2}(?::?[0-9]{2})?)")
 _MOST_CACHED: Final = 20_000
@@ -36,8 +36,8 @@ _MOST_CACHED: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What a source's times need: the zone of times that say none (None: UTC), and whether the source is MySQL or
-    MariaDB, whose counts have units of their own."""
+    """The settings for a source's times: the zone of times without a zone (None: UTC), and whether the source is MySQL
+    or MariaDB, whose counts have their own units."""
 
     zone: tzinfo | None = None
     is_mysql: bool = False
@@ -47,7 +47,7 @@ class Clock:
 
 
 def iso_date(text: str) -> int | None:
-    """2020-12-31, perhaps followed by a time or a zone, which a date does not have."""
+    """The day of 2020-12-31. A time or a zone after it is ignored."""
     if len(text) != 10 and (not _AFTER_DATE.fullmatch(text, 10) or text.endswith(" BC")):
         return None
     if text[4:5] != "-" or text[7:8] != "-":
@@ -63,7 +63,7 @@ def _day(number: int | None) -> int | None:
 
 
 def counted_day(value: Any) -> int | None:
-    """Days since 1970-01-01; or a date."""
+    """Days since 1970-01-01, or a date as text."""
     if type(value) is int:
         return _day(value)
     day = _day(count_of(value))
@@ -71,7 +71,7 @@ def counted_day(value: Any) -> int | None:
 
 
 def any_day(value: Any) -> int | None:
-    """A date; or days since 1970-01-01."""
+    """A date as text, or days since 1970-01-01."""
     if type(value) is int:
         return _day(value)
     text = plain_text(value)
@@ -80,7 +80,7 @@ def any_day(value: Any) -> int | None:
 
 
 def days(convert_day: Callable[[Any], int | None]) -> Converter:
-    """Dates. A table has few different ones: those that are met are kept."""
+    """Dates. They are cached, because a table has few different dates."""
     known: dict[Any, int | None] = {}
 
     def one(value: Any) -> int | None:
@@ -103,12 +103,12 @@ def days(convert_day: Callable[[Any], int | None]) -> Converter:
 
 
 def unit_of(digits: int) -> str:
-    """The unit in which Debezium counts a time of so many digits of a second."""
+    """The unit in which Debezium counts a time with this number of digits of a second."""
     return "millis" if digits <= MILLIS_DIGITS else "micros" if digits <= MICROS_DIGITS else "nanos"
 
 
 def moment_of(count: int, unit: str) -> int | None:
-    """Milli-, micro- or nanoseconds since 1970 as a moment of the calendar."""
+    """The moment of milli-, micro- or nanoseconds since 1970. None outside of the calendar."""
     if unit == "nanos":
         if count in INFINITIES:
             return None
@@ -123,7 +123,7 @@ def in_calendar(micros: int) -> int | None:
 
 
 def counted(unit: str) -> Converter:
-    """Moments that are counted since 1970."""
+    """Moments from counts since 1970."""
 
     def one(value: Any) -> int | None:
         count = count_of(value)
@@ -147,7 +147,7 @@ def counted(unit: str) -> Converter:
 
 
 def in_zone(zone: tzinfo) -> Callable[[int], int | None]:
-    """A function that gives the instant of a moment of no zone. The offsets of whole hours are kept."""
+    """A function that converts a moment without a zone to an instant. The offsets of whole hours are cached."""
     known: dict[int, int | None] = {}
 
     def instant_of(micros: int) -> int | None:
@@ -172,7 +172,7 @@ def _offset(micros: int, zone: tzinfo) -> int:
 
 
 def as_stored(converter: Converter, kind: T.DataType, zone: tzinfo | None = None) -> Converter:
-    """Moments as the stored type. `zone`: of those that have none and are stored as instants."""
+    """Moments as the stored type. `zone`: the zone of moments without a zone that are stored as instants."""
     if isinstance(kind, T.DateType):
         return then(converter, lambda micros: micros // A_DAY)
     if not isinstance(kind, T.TimestampType | T.TimestampNTZType):
@@ -183,12 +183,12 @@ def as_stored(converter: Converter, kind: T.DataType, zone: tzinfo | None = None
 
 
 def midnights(converter: Converter, kind: T.DataType, zone: tzinfo | None) -> Converter:
-    """Dates as the stored type; where times are stored, as their midnight, which has no zone."""
+    """Dates as the stored type. Where times are stored, a date becomes its midnight, which has no zone."""
     if isinstance(kind, T.DateType):
         return converter
     return as_stored(then(converter, lambda day: day * A_DAY), kind, zone)
 
 
 def then(converter: Converter, further: Callable[[Any], Any]) -> Converter:
-    """What `further` makes of what the converter gives; None stays None."""
+    """A converter that applies `further` to the results of another one. None stays None."""
     return chained(converter, each(further))

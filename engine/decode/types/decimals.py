@@ -14,12 +14,12 @@ from siltstone.engine.decode.types.binary import base64_bytes
 from siltstone.engine.decode.types.converter import Convert, Converter, plain_texts
 
 BLANKS: Final = r"[\x00-\x20]*"
-"""Around a number they say nothing."""
+"""Blanks around a number have no meaning."""
 MOST_DIGITS: Final = 38
 MOST_PLACES: Final = 32_767
-"""After a decimal point, or zeros before it: PostgreSQL has 16,383 at most. What says more is no number."""
+"""The most digits after a decimal point, or zeros before it. PostgreSQL allows 16,383. More are not a number."""
 MOST_BYTES: Final = 2_048
-"""Of an unscaled number: some 4,900 digits. The time that it takes to write them out grows with their square."""
+"""The most bytes of an unscaled number: some 4,900 digits. The time to convert digits grows with their square."""
 _NUMBER: Final = re.compile(rf"{BLANKS}([+-]?(?=\.?[0-9])[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?){BLANKS}")
 _BEYOND: Final = {"NaN", "Infinity", "+NaN", "+Infinity", "-NaN", "-Infinity"}
 _EXACT: Final = Context(prec=MOST_PLACES + 3 * MOST_BYTES, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -27,7 +27,7 @@ _WORD: Final = 2**64
 
 
 def exact_number(text: str) -> Decimal | None:
-    """The number that a text is, to its last digit: plain or with a power of ten, perhaps with blanks around it."""
+    """The exact number of a text, plain or with a power of ten, with optional blanks around it."""
     match = _NUMBER.fullmatch(text)
     try:
         return Decimal(match[1]) if match else None
@@ -36,7 +36,7 @@ def exact_number(text: str) -> Decimal | None:
 
 
 def _number_text(value: Any) -> str:
-    """The digits of a number, with or without quotes; no number for every other value."""
+    """The digits of a number, with or without quotes. Any other value gives a text that is not a number."""
     kind = type(value)
     if kind is str:
         return value  # type: ignore[no-any-return]
@@ -44,7 +44,7 @@ def _number_text(value: Any) -> str:
 
 
 def _exactly(precision: int, *traps: type[DecimalException]) -> Context:
-    """Arithmetic with so many digits, which raises where it would lose one."""
+    """Arithmetic with this precision, which raises an exception if it would lose a digit."""
     return Context(prec=precision, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[InvalidOperation, Inexact, *traps])
 
 
@@ -53,7 +53,7 @@ def _unit(scale: int) -> Decimal:
 
 
 def fitting(precision: int, scale: int) -> Callable[[Decimal], Decimal | None]:
-    """A function that gives a number at this scale; None where it would lose a digit, or needs more of them."""
+    """A function that gives a number at this scale. None if it would lose a digit, or needs more digits."""
     unit, quantize = _unit(scale), _exactly(precision).quantize
 
     def fit(number: Decimal) -> Decimal | None:
@@ -87,7 +87,7 @@ def decimal(precision: int, scale: int) -> Converter:
 
 
 def unsigned(value: Any) -> int | None:
-    """BIGINT UNSIGNED: from 2^63 on, the source's 64 bits come as a negative number."""
+    """A value of BIGINT UNSIGNED. From 2^63 on, the source sends its 64 bits as a negative number."""
     number = value if type(value) is int else _whole(_number_text(value))
     if number is None or not -(2**63) <= number < _WORD:
         return None
@@ -105,7 +105,7 @@ def _whole(text: str) -> int | None:
 
 
 def unscaled(text: str) -> int | None:
-    """The number of big-endian two's complement in base64."""
+    """The number from base64 of its big-endian two's complement."""
     data = base64_bytes(text)
     if not data or len(data) > MOST_BYTES:
         return None
@@ -113,7 +113,7 @@ def unscaled(text: str) -> int | None:
 
 
 def fixed_scale(scale: int, precision: int, stored_scale: int) -> Converter:
-    """Decimals from base64 of the unscaled number. A number without quotes stands for itself."""
+    """Decimals from base64 of the unscaled number. A number without quotes is the value itself."""
     fit, bare = fitting(precision, stored_scale), decimal(precision, stored_scale).one
     shift, times, unit = _EXACT.scaleb, _exactly(precision, Rounded).multiply, _unit(scale)
 
@@ -138,7 +138,7 @@ def fixed_scale(scale: int, precision: int, stored_scale: int) -> Converter:
 
 
 def written_out(number: int, scale: int) -> str:
-    """An unscaled number as digits with the point `scale` from their end; zeros there, where that is below zero."""
+    """An unscaled number as digits, with `scale` digits after the point. A negative scale appends zeros."""
     return format(_EXACT.scaleb(Decimal(number), -scale), "f")
 
 
@@ -155,7 +155,7 @@ def fixed_scale_digits(scale: int) -> Convert:
 
 
 def variable_scale_digits(value: Any) -> str | None:
-    """`{"scale":2,"value":"MDk="}` as the exact digits; the object, or its text."""
+    """The exact digits of `{"scale":2,"value":"MDk="}`, as an object or as its text."""
     parts = _parsed(value) if type(value) is str else value
     if type(parts) is not dict:
         return None
@@ -169,12 +169,12 @@ def variable_scale_digits(value: Any) -> str | None:
 def _parsed(text: str) -> Any:
     try:
         return json_value.parse(text) if text.startswith("{") else None
-    except json_value.MISFIT:
+    except json_value.PARSE_ERRORS:
         return None
 
 
 def either_digits(scale: int) -> Convert:
-    """Digits of a number of a fixed scale, or of one that says its own."""
+    """The digits of a number with a fixed scale, or with its own scale."""
     fixed = fixed_scale_digits(scale)
 
     def one(value: Any) -> str | None:
@@ -192,7 +192,7 @@ def is_object(value: Any) -> bool:
 
 
 def is_too_long(text: str, scale: int) -> bool:
-    """Whether a number needs more digits than the widest decimal of this scale has: infinity and NaN do, too."""
+    """Whether a number needs more digits than the widest decimal of this scale. Infinity and NaN do, too."""
     if text.strip("\0\t\n\r ") in _BEYOND:
         return True
     number = exact_number(text)

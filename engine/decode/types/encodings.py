@@ -1,7 +1,7 @@
-"""From how an event carries a value, and the type that is stored, to the converter that leads from one to the other.
+"""Selects the converter from an encoding in events to a stored type.
 
-Three families: columns of text, columns of times, and all others. What an encoding carries is read as the stored type
-asks: a number that is stored as a decimal never becomes a float.
+There are three families: columns of text, columns of times, and all others. The stored type decides how a value is
+read: a number that is stored as a decimal never becomes a float.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def converter(encoding: Encoding, kind: T.DataType, clock: Clock, is_guessed: bo
 
 
 def _marked(kind: T.DataType) -> Converter:
-    """Text, or bytes as base64 after a mark. Text is no bytes, but bytes can be kept as their base64."""
+    """Text, or bytes as base64 after a mark. Text is not bytes, but bytes can be stored as their base64."""
     if isinstance(kind, T.BinaryType):
         return each(text.marked_bytes)
     return text.unmarked_texts() if isinstance(kind, T.StringType) else text.unmarked(_read_from_text(kind).one)
@@ -56,7 +56,7 @@ def _marked(kind: T.DataType) -> Converter:
 
 
 def _of_text_column(encoding: Encoding, clock: Clock) -> Converter:
-    """Text is kept as the event carries it; times of day, bits, labels and decimals become text of one form."""
+    """Text is stored unchanged. Times of day, bits, labels and decimals become text of one form."""
     match encoding.kind:
         case "any_text":
             return text.DIGITS_OR_TEXT
@@ -78,7 +78,7 @@ def _of_text_column(encoding: Encoding, clock: Clock) -> Converter:
 
 
 def _digits(encoding: Encoding) -> Callable[[Any], str | None]:
-    """The exact digits of a number that comes as bytes."""
+    """A function that gives the exact digits of a number from its bytes."""
     if encoding.kind == "decimal_any":
         return decimals.variable_scale_digits
     of_scale = decimals.fixed_scale_digits if encoding.kind == "decimal_base64" else decimals.either_digits
@@ -86,7 +86,7 @@ def _digits(encoding: Encoding) -> Callable[[Any], str | None]:
 
 
 def _bits(encoding: Encoding) -> Callable[[Any], int | None]:
-    """The number that the bits are."""
+    """A function that gives the number of some bits."""
     if encoding.kind == "bits":
         return binary.little_endian_bits
     if encoding.kind == "written_bits":
@@ -155,7 +155,7 @@ def _of_other(encoding: Encoding, kind: T.DataType, is_guessed: bool) -> Convert
 
 
 def _either(encoding: Encoding, read: Converter) -> Converter:
-    """Numbers that come as bytes. One without quotes stands for itself, where its column has a scale."""
+    """Numbers from bytes. In a column with a scale, a number without quotes is the value itself."""
     digits_of = _digits(encoding)
 
     def one(value: Any) -> Any:
@@ -183,7 +183,7 @@ def _of_bytes(encoding: Encoding) -> Converter:
 
 
 def _number(kind: T.DataType, is_single: bool = False, has_flags: bool = True) -> Converter:
-    """Numbers and flags as the stored type, from numbers and from texts. `has_flags`: true can be 1."""
+    """Numbers and flags as the stored type, from numbers and from texts. `has_flags`: true is 1 and false is 0."""
     if isinstance(kind, T.IntegerType | T.LongType):
         return numbers.whole(*(numbers.INT if isinstance(kind, T.IntegerType) else numbers.LONG), has_flags)
     if isinstance(kind, T.FloatType | T.DoubleType):
@@ -194,7 +194,7 @@ def _number(kind: T.DataType, is_single: bool = False, has_flags: bool = True) -
 
 
 def _read_from_text(kind: T.DataType) -> Converter:
-    """A text as the stored type."""
+    """The converter from text to the stored type."""
     if isinstance(kind, T.TimestampType):
         return each(lambda value: time_texts.instant(plain_text(value), None))
     if isinstance(kind, T.TimestampNTZType):

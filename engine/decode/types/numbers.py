@@ -17,7 +17,7 @@ INT: Final = (-(2**31), 2**31 - 1)
 LONG: Final = (-(2**63), 2**63 - 1)
 _WHOLE: Final = re.compile(rf"{BLANKS}([+-]?[0-9]{{1,100}}){BLANKS}")
 _WHOLE_FRACTION: Final = re.compile(rf"{BLANKS}([+-]?[0-9]{{1,100}})\.0+")
-"""Of a column of whole numbers with nulls, pandas writes 10 as 10.0."""
+"""In a column of whole numbers with nulls, pandas writes 10 as 10.0."""
 _MOST_DIGITS: Final = 20  # of 64 bits
 _WORDS: Final = {"true": 1, "false": 0}
 _FLOAT: Final = re.compile(rf"{BLANKS}[+-]?(?=\.?[0-9])[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?{BLANKS}")
@@ -35,18 +35,18 @@ _single = struct.Struct("<f")
 
 
 def bigint(text: str) -> int | None:
-    """Digits, perhaps with a sign and with blanks around them, as a number of 64 bits."""
+    """Digits, with an optional sign and blanks around them, as a 64-bit number."""
     match = _WHOLE.fullmatch(text)
     return _bounded(int(match[1])) if match else None
 
 
 def long_of(value: Any) -> int | None:
-    """A whole number of 64 bits, or its digits as `bigint` reads them."""
+    """A 64-bit whole number, or its digits as in `bigint`."""
     return _bounded(value) if type(value) is int else bigint(plain_text(value))
 
 
 def whole_number(text: str) -> int | None:
-    """A number of 64 bits, also written as a fraction (10.0) or with a power of ten (1e3)."""
+    """A 64-bit whole number, also written as a fraction (10.0) or with a power of ten (1e3)."""
     match = _WHOLE.fullmatch(text) or _WHOLE_FRACTION.fullmatch(text)
     if match:
         return _bounded(int(match[1]))
@@ -61,7 +61,7 @@ def _bounded(number: int) -> int | None:
 
 
 def count_of(value: Any) -> int | None:
-    """A number that counts days or fractions of a second: true and false are not one."""
+    """A number that counts days or fractions of a second. true and false are not counts."""
     return value if type(value) is int and LONG[0] <= value <= LONG[1] else whole_number(plain_text(value))
 
 
@@ -91,7 +91,7 @@ def whole(low: int, high: int, has_flags: bool) -> Converter:
 
 
 def _all_integers(values: list[Any]) -> list[int | None] | None:
-    """The whole numbers of a column of texts; None where it has other values."""
+    """The whole numbers of a column of texts. None if it has other values."""
     if type(next((value for value in values if value is not None), None)) is not str or plain_texts(values) is None:
         return None
     try:
@@ -104,8 +104,8 @@ def _all_integers(values: list[Any]) -> list[int | None] | None:
 
 
 def floating(is_single: bool) -> Converter:
-    """Floats; where they are single, each as the double of the same value. None for what is no number, and for one
-    that is too large."""
+    """Floats. A single float becomes the double of the same value. None for a value that is not a number, and for a
+    number that is too large."""
 
     def one(value: Any) -> float | None:
         number = _float(value)
@@ -119,7 +119,7 @@ def floating(is_single: bool) -> Converter:
 
 
 def _all_floats(values: list[Any], is_single: bool) -> list[float | None] | None:
-    """The floats of a column of numbers, or of texts; None where it may have other values, or one is too large."""
+    """The floats of a column of numbers or texts. None if it may have other values, or one is too large."""
     texts = [value.text if type(value) is Number else value for value in values]
     joined = plain_texts(texts)
     if joined is None or "n" in joined or "N" in joined:
@@ -146,7 +146,7 @@ def _float(value: Any) -> float | None:
 
 
 def float_of_text(text: str) -> float | None:
-    """Digits, NaN, or infinity in one of its spellings."""
+    """The float of digits, NaN, or infinity in one of its spellings."""
     if _FLOAT.fullmatch(text):
         return _finite(float(text))
     return _FLOAT_WORDS.get(text.strip().lower())
@@ -167,7 +167,7 @@ def _as_single(number: float) -> float | None:
 
 
 def boolean(value: Any) -> bool | None:
-    """true, false, t, f, or a number: 0 is false. yes and no are text."""
+    """The flag of true, false, t, f, or a number: 0 is false. yes and no are not flags."""
     if type(value) is bool:
         return value
     text = plain_text(value)
@@ -176,7 +176,7 @@ def boolean(value: Any) -> bool | None:
 
 
 def flag(value: Any) -> bool | None:
-    """The same, and also yes, no, y and n, perhaps with blanks around them."""
+    """The same, also for yes, no, y and n, with optional blanks around them."""
     if type(value) is bool:
         return value
     text = plain_text(value)
@@ -185,14 +185,14 @@ def flag(value: Any) -> bool | None:
 
 
 def is_not_zero(text: str) -> bool | None:
-    """Of a number, however it is written: of flags with nulls, pandas writes 1.0. None where it is no number."""
+    """Whether a number is not 0, in any spelling: pandas writes flags with nulls as 1.0. None if it is not a number."""
     if not _FLOAT.fullmatch(text):
         return None
     return bool(text.lower().partition("e")[0].strip("\0\t\n\r +-.0"))
 
 
 def guessed_boolean(value: Any) -> bool | None:
-    """The same, where only the first values say that the column is one of flags: no other number than 0 and 1 is."""
+    """A flag in a column whose type is inferred from its first values. Only the numbers 0 and 1 are flags."""
     text = plain_text(value)
     if _FLOAT.fullmatch(text) and float(text) not in (0.0, 1.0):
         return None
@@ -214,5 +214,5 @@ BOOLEAN: Final = Converter(boolean, _all_booleans)
 
 
 def is_number(kind: T.DataType) -> bool:
-    """Whether a stored type is one of numbers or flags."""
+    """Whether a stored type has numbers or flags."""
     return isinstance(kind, T.NumericType | T.BooleanType)

@@ -1,4 +1,4 @@
-"""Values that are stored as text: as the event carries them, or as the label or the bytes that they stand for."""
+"""Values that are stored as text: unchanged, or as the label of a number, or as the base64 of bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from siltstone.engine.decode.types.converter import Convert, Converter, each
 from siltstone.engine.decode.types.decimals import variable_scale_digits
 
 BYTES_MARK: Final = "\x00bytes:"
-"""Precedes the base64 of bytes where texts and bytes can be in one column: no text of a source begins with it."""
+"""The mark before the base64 of bytes, where a column can have texts and bytes. No text of a source begins with it."""
 _ORDINAL: Final = re.compile("[0-9]{1,18}")
 _BIT_MASK: Final = re.compile("[0-9]{1,20}")  # of 64 bits
 _VARIABLE_SCALE: Final = re.compile(r'\{"scale":-?[0-9]+,"value":"[A-Za-z0-9+/]+=*"\}')
@@ -22,11 +22,11 @@ def _all_texts(values: list[Any]) -> list[Any]:
 
 
 TEXT: Final = Converter(plain_text, _all_texts)
-"""Text as the event carries it."""
+"""Text, unchanged."""
 
 
 def digits_or_text(value: Any) -> str | None:
-    """Text; a number with its own scale, which comes as an object, becomes its digits."""
+    """Text. A number with its own scale, which is an object, becomes its digits."""
     text = plain_text(value)
     if text.startswith('{"scale":') and _VARIABLE_SCALE.fullmatch(text):
         return variable_scale_digits(value)
@@ -47,7 +47,7 @@ DIGITS_OR_TEXT: Final = Converter(digits_or_text, _all_digits_or_texts)
 
 
 def enum_label(labels: tuple[str, ...]) -> Converter:
-    """The label of an ordinal: 1 for the first, 0 for MySQL's error value, which is empty. Other text is a label."""
+    """The label of an ordinal: 1 is the first label, 0 is MySQL's empty error value. Other text is a label."""
     known = ("", *labels)
 
     def one(value: Any) -> str | None:
@@ -61,7 +61,7 @@ def enum_label(labels: tuple[str, ...]) -> Converter:
 
 
 def set_labels(labels: tuple[str, ...]) -> Converter:
-    """The labels of a bit mask, lowest bit first, with commas between them. Other text holds the labels."""
+    """The labels of a bit mask, lowest bit first, separated by commas. Other text already has the labels."""
 
     def one(value: Any) -> str | None:
         text = plain_text(value)
@@ -79,14 +79,14 @@ def set_labels(labels: tuple[str, ...]) -> Converter:
 
 
 def marked_bytes(value: Any) -> bytes | None:
-    """The bytes whose base64 follows BYTES_MARK; text is not bytes."""
+    """The bytes whose base64 follows BYTES_MARK. None for text without the mark."""
     if type(value) is str and value.startswith(BYTES_MARK):
         return base64_bytes(value[len(BYTES_MARK) :])
     return None
 
 
 def unmarked(then: Convert) -> Converter:
-    """What `then` makes of a text, or of the base64 that follows BYTES_MARK."""
+    """Applies `then` to a text, or to the base64 after BYTES_MARK."""
 
     def one(value: Any) -> Any:
         text = plain_text(value)

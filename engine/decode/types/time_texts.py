@@ -1,6 +1,6 @@
-"""Moments that are written: 2020-12-31T23:59:59.999999, with a zone or without. `times` says what is stored of them.
+"""Moments from text: 2020-12-31T23:59:59.999999, with or without a zone. `dates_and_times` defines their stored form.
 
-In place of the T there can be a blank, or, as GoldenGate writes it, a colon.
+A blank can replace the T, or a colon, as GoldenGate writes it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _AN_OFFSET: Final = "[+-](?:0[0-9]|1[0-7]):[0-5][0-9]$"
 
 
 def written(text: str) -> tuple[datetime, str | None] | None:
-    """A date, or a date and time, and the name of the zone that follows it, if one does."""
+    """A date, or a date and time, and the name of the zone after it, if any."""
     match = _WRITTEN.fullmatch(text.rstrip(_BLANKS))
     if not match:
         return None
@@ -67,13 +67,13 @@ def _micros(moment: datetime) -> int:
 
 
 def instant(text: str, zone: tzinfo | None) -> int | None:
-    """A time that says its zone, or one of the source's zone."""
+    """The instant of a time with a zone. A time without a zone is in the source's zone."""
     micros = zoned_micros(text, zone)
     return None if micros is None else in_calendar(micros)
 
 
 def zoned_micros(text: str, zone: tzinfo | None) -> int | None:
-    """The same, before and after the years that a table takes, too."""
+    """The same, also outside of the years that a table can store."""
     found = written(text)
     if found is None:
         return None
@@ -86,7 +86,7 @@ def zoned_micros(text: str, zone: tzinfo | None) -> int | None:
 
 
 def local_moment(text: str) -> int | None:
-    """A time of no zone. A zone that it says is left out; it must be one."""
+    """A time without a zone. A zone in the text is ignored, but must be valid."""
     found = written(text)
     if found is None:
         return None
@@ -100,8 +100,8 @@ def local_moment(text: str) -> int | None:
 
 
 def _usual(values: list[Any], is_local: bool) -> tuple[list[Any], bool] | None:
-    """The moments of a whole column that is written in the usual way, and whether they say their zone; None where some
-    are not, which may still be moments. Arrow reads them ten times as fast.
+    """The moments of a column in which all texts have the usual form, and whether they have a zone. None if some texts
+    have another form, which can still be moments. Arrow reads the usual form ten times as fast.
 
     2020-12-31T23:59:59.999999, all with a zone or all without: Z or an offset. `is_local`: no zone counts.
     """
@@ -120,7 +120,7 @@ def _usual(values: list[Any], is_local: bool) -> tuple[list[Any], bool] | None:
 
 
 def _form(texts: pa.Array, first: str) -> str | None:
-    """How the zones of all texts are written; None where they may differ, or a text says no seconds."""
+    """The form of the zones of all texts. None if the forms may differ, or if a text has no seconds."""
     if not pc.all(pc.equal(pc.binary_slice(texts.cast(pa.binary()), 16, 17), b":")).as_py():
         return None
     if first.endswith("Z"):
@@ -133,18 +133,18 @@ def _form(texts: pa.Array, first: str) -> str | None:
 def _read_by_arrow(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     try:
         return texts.cast(kind).cast(pa.int64())
-    except pa.ArrowInvalid:  # of more than six digits, it reads none
+    except pa.ArrowInvalid:  # it does not read more than six digits
         cut = pc.replace_substring_regex(texts, r"(\.[0-9]{6})[0-9]+", r"\1")
         return cut.cast(kind).cast(pa.int64())
 
 
 def instants(zone: tzinfo | None) -> Converter:
-    """Texts of times that say their zone; those that say none are in `zone`."""
+    """Times with a zone. Times without a zone are in `zone`."""
     return _texts(lambda text: instant(text, zone), zone, is_local=False)
 
 
 def local_moments() -> Converter:
-    """Texts of times of no zone; a zone that they say is left out."""
+    """Times without a zone. A zone in the text is ignored."""
     return _texts(local_moment, None, is_local=True)
 
 
@@ -167,8 +167,8 @@ def _texts(moment_of_text: Callable[[str], int | None], zone: tzinfo | None, is_
 
 
 def moment_or_count(kind: T.DataType, digits: int | None, is_instant: bool, clock: Clock) -> Converter:
-    """A number in the unit of the declared digits, or text. What the number counts from is 1970 in the source's zone;
-    in UTC, where no connector made it (`is_instant`)."""
+    """A number in the unit of the declared digits, or text. A number counts since 1970 in the source's zone, or in UTC
+    if no connector wrote it (`is_instant`)."""
     zone = clock.zone if isinstance(kind, T.TimestampType) else None
     texts = local_moments() if isinstance(kind, T.TimestampNTZType) else instants(zone)
     unit = unit_of(digits) if digits is not None else "millis" if clock.is_mysql else "micros"

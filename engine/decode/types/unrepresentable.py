@@ -1,4 +1,4 @@
-"""Values that are not stored as they are: what the source left out, what no type holds, and times that lose digits."""
+"""Values that are not stored exactly: unavailable values, unrepresentable values, and times that lose digits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from siltstone.engine.decode.types.encodings import CALENDAR, COUNTS, DECIMALS
 from siltstone.engine.decode.types.numbers import LONG, bigint
 
 PLACEHOLDER: Final = "__debezium_unavailable_value"
-"""What Debezium writes for a value that the source did not log because it did not change."""
+"""The placeholder of Debezium for a value that the source did not log, because it did not change."""
 _BYTES: Final = PLACEHOLDER.encode()
 _BASE64: Final = base64.b64encode(_BYTES).decode()
 _UUID: Final = str(uuid.UUID(bytes=hashlib.md5(_BYTES, usedforsecurity=False).digest(), version=3))
@@ -31,7 +31,7 @@ PLACEHOLDERS: Final = frozenset(
     {PLACEHOLDER, _BASE64, base64.urlsafe_b64encode(_BYTES).decode(), _BYTES.hex(), plain_text(_MAP)}
     | {plain_text(value) for value in _ARRAYS}
 )
-"""The texts that stand for an unavailable value."""
+"""The texts of an unavailable value."""
 
 OUT_OF_CALENDAR: Final = re.compile(
     r"[+-]?[Ii]nfinity"
@@ -39,43 +39,44 @@ OUT_OF_CALENDAR: Final = re.compile(
     r"|[0-9]{4}-(?:00-[0-9]{2}|[0-9]{2}-00|02-(?:29|30)|(?:02|04|06|09|11)-31)(?:[T :].*)?"
     r"|(?:0001-01-0[12]|9999-12-3[01])(?:[T :].*)?"
 )
-"""Times of a source that no date holds: infinity, years before 1 and after 9999 (in UTC, too), and what MySQL keeps of
-days that are none: months and days of zero, the 31st of a short month."""
+"""Times of a source that no date type can store: infinity, years before 1 and after 9999 (also after the conversion to
+UTC), and invalid days that MySQL allows: months and days of zero, the 31st of a short month."""
 _COUNT: Final = re.compile("[+-]?[0-9]+")
 _COUNTING: Final = frozenset({"days", "moment", "instant", *COUNTS})
 BEYOND_MICROS: Final = re.compile(r":[0-9]{2}\.[0-9]{6}[0-9]*[1-9]")
-"""Digits of a second that no time stores."""
+"""Digits of a second that no stored type keeps."""
 _WRITTEN_OUT: Final = re.compile(r"[+-]?[0-9]+\.[0-9]+")
-_CARRYING_NUMBERS: Final = frozenset(
+_NUMBERS_AS_DIGITS: Final = frozenset(
     {"integer", "unsigned", "floating", "text", "any_text", "decimal_text", "decimal_number"}
     | {"written_text", "written_integer", "written_floating"}
 )
-"""Encodings that carry a number as its digits."""
+"""Encodings in which a number is its digits."""
 
 
-# --- values that the source left out --------------------------------------------------------------------------------
+# --- unavailable values ---------------------------------------------------------------------------------------------
 
 
 def can_be_unavailable(column: ColumnShape) -> bool:
-    """Only values of any length are left out: PostgreSQL keeps them outside of the row."""
+    """Whether the source can omit values of a column. This affects only types of any length, which PostgreSQL stores
+    outside of the row."""
     return any(encoding.kind in _OF_ANY_LENGTH for _, encoding in column.encodings)
 
 
 def is_unavailable(value: Any) -> bool:
-    """Whether a value stands for an unavailable one: as text, as bytes, in an array, in a map."""
+    """Whether a value is the placeholder of an unavailable value: as text, as bytes, in an array, in a map."""
     if type(value) is str:
         return value in PLACEHOLDERS
     return value in _ARRAYS if type(value) is list else value == _MAP
 
 
-# --- values that no type holds --------------------------------------------------------------------------------------
+# --- unrepresentable values -----------------------------------------------------------------------------------------
 
 
 def is_unrepresentable(value: Any, column: ColumnShape) -> bool:
-    """Whether a value that does not fit is one of the source that no stored type can hold.
+    """Whether a value that does not fit is valid in the source, but has no stored type.
 
-    Infinity, years before 1 or after 9999, numbers of more digits than a decimal has. A number that a wider column
-    would hold is not: the spec can declare that column.
+    These are infinity, years before 1 or after 9999, and numbers with more digits than a decimal allows. A number that
+    fits a wider type is not unrepresentable, because the spec can declare that type.
     """
     kind = column.value_type
     if not isinstance(kind, T.DecimalType):
@@ -85,7 +86,7 @@ def is_unrepresentable(value: Any, column: ColumnShape) -> bool:
 
 
 def _digits(value: Any, encodings: Iterable[Encoding]) -> Iterable[str]:
-    """The digits of a number in each of the encodings in which it has some."""
+    """The digits of a number in each encoding that can read it."""
     for encoding in encodings:
         found = _reader_of_digits(encoding)(value)
         if found is not None:
@@ -103,7 +104,7 @@ def _reader_of_digits(encoding: Encoding) -> Callable[[Any], str | None]:
 
 
 def is_unrepresentable_time(value: Any, column: ColumnShape) -> bool:
-    """Whether a value that does not fit is a date or time, but none of the years 1 to 9999."""
+    """Whether a value that does not fit is a date or time outside of the years 1 to 9999."""
     kinds = {encoding.kind for _, encoding in column.encodings} & CALENDAR
     if not kinds:
         return False
@@ -115,12 +116,12 @@ def is_unrepresentable_time(value: Any, column: ColumnShape) -> bool:
 
 
 def is_written_out(value: Any) -> bool:
-    """Whether a value is the text of a number with a point: no base64."""
+    """Whether a value is the text of a number with a point, which is not base64."""
     return isinstance(value, str) and _WRITTEN_OUT.fullmatch(value) is not None
 
 
 def need(value: Any, kind: T.DataType, encoding: Encoding) -> str | None:
-    """What a number needs that a column of this type has not; None of every other value and type."""
+    """The type or digits that a number needs to fit a column of this type. None for other values and types."""
     text = _number_text(value, encoding)
     number = None if text is None else decimals.exact_number(text)
     if not number:
@@ -131,8 +132,8 @@ def need(value: Any, kind: T.DataType, encoding: Encoding) -> str | None:
 
 
 def _number_text(value: Any, encoding: Encoding) -> str | None:
-    """The digits of a number, however the encoding carries it; None where it carries none."""
-    if encoding.kind in _CARRYING_NUMBERS or not isinstance(value, str | dict) or is_written_out(value):
+    """The digits of a number in any encoding of numbers. None for another encoding."""
+    if encoding.kind in _NUMBERS_AS_DIGITS or not isinstance(value, str | dict) or is_written_out(value):
         return plain_text(value)
     return _reader_of_digits(encoding)(value) if encoding.kind in DECIMALS else None
 
@@ -165,13 +166,13 @@ def _wider_type(number: Decimal) -> str:
 
 
 def can_lose_digits(column: ColumnShape) -> bool:
-    """Whether the column's values are times of which the digits after the microsecond are not stored."""
+    """Whether the column's values are times, whose digits after the microsecond are not stored."""
     is_moment = isinstance(column.value_type, T.TimestampType | T.TimestampNTZType)
     return is_moment or any(encoding.kind == "nanos" for _, encoding in column.encodings)
 
 
 def loses_digits(encoding: Encoding) -> Callable[[Any], bool]:
-    """Whether a time says more than is stored of it: no harm to a value, but two keys would become one."""
+    """A check whether a time has digits that are not stored. Without them, two keys could become equal."""
     is_counted = encoding.kind == "nanos" or (encoding.size or 0) > MICROS_DIGITS
 
     def loses(value: Any) -> bool:

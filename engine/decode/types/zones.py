@@ -1,4 +1,4 @@
-"""Time zones by the names that a timestamp or a spec gives: Z, +09, +9:30, UTC+9, Europe/Berlin, PST."""
+"""Time zones by their names in timestamps and specs: Z, +09, +9:30, UTC+9, Europe/Berlin, PST."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _SHORT: Final = {
     "MST": "-07:00", "NET": "Asia/Yerevan", "NST": "Pacific/Auckland", "PLT": "Asia/Karachi", "PNT": "America/Phoenix",
     "PRT": "America/Puerto_Rico", "PST": "America/Los_Angeles", "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
 }  # fmt: skip
-"""What Java's `ZoneId.SHORT_IDS` says; Spark reads them so."""
+"""The names of Java's `ZoneId.SHORT_IDS`, which Spark uses."""
 
 
 @lru_cache(maxsize=1_000)
 def zone_of(name: str) -> tzinfo | None:
-    """The zone of a name; None where no zone has it."""
+    """The zone with this name. None if there is no such zone."""
     known = _SHORT.get(name, name)
     if known == "Z" or known in _PREFIXES:
         return UTC
@@ -54,13 +54,13 @@ def _offset(text: str) -> tzinfo | None:
 
 
 def source_zone(name: str) -> tzinfo | None:
-    """The zone of a source; None for UTC, in which nothing needs to be moved."""
+    """The zone of a source. None for UTC, which needs no conversion."""
     zone = zone_of(name)
     return None if zone is UTC else zone
 
 
 def offset_micros(local: datetime, zone: tzinfo) -> int:
-    """Microseconds from UTC to a local time. Of a time that is there twice, the first one counts; one that a change of
-    the clocks leaves out is as late as it would be without that change."""
+    """The offset of a local time from UTC in microseconds. If a local time occurs twice, the first one counts. A local
+    time that a clock change skips has the offset from before the change."""
     offset = zone.utcoffset(local) or timedelta()
     return (offset.days * 86_400 + offset.seconds) * 1_000_000 + offset.microseconds

@@ -1,4 +1,4 @@
-"""What the decoder's tests start from: a spec, lines, and events as Debezium writes them."""
+"""A spec, lines, and Debezium events for the decoder's tests."""
 
 import json
 from collections.abc import Iterable
@@ -57,7 +57,7 @@ def spec(
 
 
 def event(op: str = "c", before: Any = None, after: Any = None, key: Any = None, **more: Any) -> str:
-    """A line; the key comes from an image unless given. `source`: changes to its source block."""
+    """A line. The default key comes from an image. `source`: other fields of its source block."""
     source = {**SOURCE, **more.pop("source", {})}
     image = after or before or {}
     found = {"id": image["id"]} if key is None and "id" in image else key
@@ -73,7 +73,7 @@ def event(op: str = "c", before: Any = None, after: Any = None, key: Any = None,
 
 
 def with_schema(line: str, fields: list[dict[str, Any]]) -> str:
-    """The line with schemas around its key and value; `fields` are the row's."""
+    """The line with schemas around its key and value. `fields`: the fields of the row."""
     record = json.loads(line)
     images = [{"type": "struct", "fields": fields, "optional": True, "field": name} for name in ("before", "after")]
     keys = [field for field in fields if field["field"] in (record["key"] or {})]
@@ -104,7 +104,7 @@ def enveloped(spark: SparkSession, texts: Iterable[str], **source: Any) -> list[
 
 
 def parsed(spark: SparkSession, texts: Iterable[str], source: SourceSpec) -> DataFrame:
-    """Envelopes computed once, as a run does: nothing that is built on them is planned over their parsing."""
+    """Envelopes that are computed once, as in a run, so that later plans do not include their parsing."""
     return envelopes(lines(spark, texts), source).localCheckpoint()
 
 

@@ -1,4 +1,4 @@
-"""Avro files: every record of a file, whatever ranges it is split into, and what is wrong with a damaged one."""
+"""Avro files: all records of a file with any split into ranges, and the errors of damaged files."""
 
 import io
 import json
@@ -29,7 +29,7 @@ def written(rows: Any = ROWS, schema: Any = SCHEMA, codec: str = "null", interva
 
 
 def parts(data: bytes) -> tuple[bytes, list[bytes], bytes]:
-    """The header, the blocks, and the marker that ends each of them."""
+    """The header, the blocks, and the marker after each of them."""
     marker = data[-avro_files.MARKER_BYTES :]
     header, *blocks, _ = data.split(marker)
     return header, blocks, marker
@@ -40,7 +40,7 @@ def whole(header: bytes, blocks: list[bytes], marker: bytes) -> bytes:
 
 
 def records(data: bytes, *ends: int) -> list[Any]:
-    """The records in the ranges between these places, one range after the other."""
+    """The records of the ranges between these places, in order."""
     file = io.BytesIO(data)
     header = read_header(file)
     places = [0, *ends, len(data)]
@@ -51,7 +51,7 @@ def records(data: bytes, *ends: int) -> list[Any]:
 
 
 def read(schema: Any, *rows: Any, body: bytes | None = None) -> list[Any]:
-    """Rows that are written with a schema; `body`: the bytes of one row."""
+    """Rows that are encoded with a schema. `body`: the bytes of one row."""
     data = written(rows, schema)
     if body is None:
         return records(data)
@@ -68,12 +68,12 @@ def one_field(kind: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("step", [1_000_000, 3_000, 700, 97])
-def test_each_record_is_in_one_of_the_ranges_of_its_file(step: int) -> None:
+def test_each_record_is_in_exactly_one_range_of_its_file(step: int) -> None:
     data = written()
     assert records(data, *range(step, len(data), step)) == ROWS
 
 
-def test_a_marker_that_begins_at_the_end_of_a_range_is_in_the_next_one() -> None:
+def test_a_marker_that_begins_at_the_end_of_a_range_belongs_to_the_next_range() -> None:
     data = written()
     header, blocks, marker = parts(data)
     at = len(header) + len(marker) + len(blocks[0])  # where the first block's marker begins
@@ -116,7 +116,7 @@ def test_blocks_are_unpacked_without_a_library_that_fastavro_needs(codec: str) -
 
 
 @pytest.mark.parametrize("place", [0, 1, -1])
-def test_a_block_without_records_is_passed_over(place: int) -> None:
+def test_a_block_without_records_is_skipped(place: int) -> None:
     header, blocks, marker = parts(written())
     blocks.insert(place if place >= 0 else len(blocks), NO_BLOCK)
     assert records(whole(header, blocks, marker)) == ROWS
@@ -139,11 +139,11 @@ def test_recorded_files_are_read_as_they_were_written(path: Path) -> None:
     assert all(isinstance(record, dict) for record in found)
 
 
-# --- what is wrong --------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kept", [-1, -avro_files.MARKER_BYTES, -avro_files.MARKER_BYTES - 1])
-def test_a_file_that_was_cut_short_is_not_read_to_where_it_ends(kept: int) -> None:
+def test_a_truncated_file_is_an_error(kept: int) -> None:
     data = written()[:kept]
     file = io.BytesIO(data)
     header = read_header(file)
@@ -159,14 +159,16 @@ def test_a_damaged_block_is_counted_but_not_read(codec: str, block: int) -> None
     blocks[block] = blocks[block][:6] + bytes(len(blocks[block]) - 6)
     file = io.BytesIO(whole(header, blocks, marker))
     head = read_header(file)
-    assert count_records(file, head) == len(ROWS)  # the heads of the blocks are as they were
+    assert count_records(file, head) == len(ROWS)  # the heads of the blocks are unchanged
     with pytest.raises(AvroFileError):
         list(read_records(file, head))
 
 
 @pytest.mark.parametrize("large", [1, 1 << 30])
 @pytest.mark.parametrize("change", [-1, 1])
-def test_a_block_has_as_many_records_as_it_says(monkeypatch: pytest.MonkeyPatch, change: int, large: int) -> None:
+def test_a_block_with_another_number_of_records_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, change: int, large: int
+) -> None:
     monkeypatch.setattr(avro_files, "_LARGE", large)
     header, blocks, marker = parts(written(ROWS[:10], interval=1 << 20))
     (block,) = blocks
@@ -175,7 +177,7 @@ def test_a_block_has_as_many_records_as_it_says(monkeypatch: pytest.MonkeyPatch,
         list(read_records(file, read_header(file)))
 
 
-def test_a_block_ends_with_the_marker_of_its_file() -> None:
+def test_a_block_must_end_with_the_marker_of_its_file() -> None:
     header, blocks, marker = parts(written())
     data = marker.join([header, *blocks[:-1]]) + marker + blocks[-1] + bytes(len(marker))
     file = io.BytesIO(data)
@@ -186,14 +188,14 @@ def test_a_block_ends_with_the_marker_of_its_file() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "it is no Avro file"),
-        (b"PAR1", "it is no Avro file"),
+        (b"", "it is not an Avro file"),
+        (b"PAR1", "it is not an Avro file"),
         (written()[:100], "it was cut short inside its header"),
-        (written().replace(b'"long"', b'"lonG"', 1), "no schema that Avro takes"),
-        (written().replace(b'"fields"', b'"fieldz"', 1), "no schema that Avro takes"),
+        (written().replace(b'"long"', b'"lonG"', 1), "no valid Avro schema"),
+        (written().replace(b'"fields"', b'"fieldz"', 1), "no valid Avro schema"),
         (written().replace(b'"fields"', b"\xff\xff\xff\xff\xff\xff\xff\xff", 1), "its header is damaged"),
         (written().replace(b"avro.schema", b"avro.schemb", 1), "its header is damaged"),
-        (written().replace(b"\x08null", b"\x08nulx", 1), "packed in a way that is not known here"),
+        (written().replace(b"\x08null", b"\x08nulx", 1), "an unsupported compression"),
     ],
 )
 def test_a_damaged_header_is_an_error(data: bytes, reason: str) -> None:
@@ -218,12 +220,12 @@ def test_values_are_read_as_they_are_encoded() -> None:
         "name": "r",
         "fields": [{"name": n, "type": k} for n, k in {**kinds, "n": decimal}.items()],
     }
-    # Far beyond what Python's dates and times are.
+    # Far outside of Python's dates and times.
     body = avro_files._number(2**31 - 1) + avro_files._number(2**62 - 1) + b"\x04\x00\xc7"
     assert read(schema, body=body) == [{"d": 2**31 - 1, "t": 2**62 - 1, "n": b"\x00\xc7"}]
 
 
-def test_a_value_of_several_types_shows_which_of_them_it_is() -> None:
+def test_a_value_of_a_union_shows_its_type() -> None:
     named = {"type": "record", "name": "Named", "namespace": "a.b", "fields": [{"name": "x", "type": "int"}]}
     kinds = ["null", {"type": "int"}, "string", {"type": "array", "items": ["int", "boolean"]}, named]
     fields = [
@@ -239,7 +241,7 @@ def test_a_value_of_several_types_shows_which_of_them_it_is() -> None:
     assert found == [{"a": member, "b": {"x": 2}, "c": None} for member in members]
 
 
-def test_types_that_hold_themselves_are_read() -> None:
+def test_recursive_types_are_read() -> None:
     node = {"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node", "int"]}]}
     assert read(node, {"next": {"next": None}}, {"next": 5}) == [
         {"next": {"member0": {"next": None}}},
@@ -247,7 +249,7 @@ def test_types_that_hold_themselves_are_read() -> None:
     ]
 
 
-def test_a_text_that_is_no_utf_8_keeps_its_bytes() -> None:
+def test_text_that_is_not_utf_8_keeps_its_bytes() -> None:
     (record,) = read(one_field("string"), body=b'\x06"\xff\n')
     assert json_text(record) == b'{"a":"\\"\xff\\n"}'
     inside = {"a": [record["a"], {"b": record["a"]}, None, 1.5]}

@@ -1,4 +1,4 @@
-"""Records of Avro files as JSON: what each value is, wherever the writer's schema says so."""
+"""Records of Avro files as JSON: every type, in every place of the writer's schema."""
 
 import io
 import json
@@ -28,7 +28,7 @@ def record(name: str, fields: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def read(schema: dict[str, Any], row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The row as JSON, and the types that its columns are stored in."""
+    """The row as JSON, and the stored types of its columns."""
     file = io.BytesIO()
     fastavro.writer(file, without_logical_types(schema), [row])
     ((found,),) = read_records(file, read_header(file))
@@ -37,18 +37,18 @@ def read(schema: dict[str, Any], row: dict[str, Any]) -> tuple[dict[str, Any], d
     return json.loads(made.text(found)), types
 
 
-def test_a_type_is_the_same_wherever_its_name_stands_for_it() -> None:
-    inner = record("Inner", {"a": "Money", "b": "int"})  # in the namespace of the type around
-    outer = record("Outer", {"first": MONEY, "again": ["null", "Money"], "inner": inner}, namespace="acme.types")
+def test_a_named_type_is_equal_at_every_reference() -> None:
+    inner = record("Inner", {"a": "Money", "b": "int"})  # in the namespace of the enclosing type
+    outer = record("Outer", {"first": MONEY, "second": ["null", "Money"], "inner": inner}, namespace="acme.types")
     schema = record("R", {"outer": outer, "tax": "acme.types.Money", "at": NANOS})
-    row = {"outer": {"first": CENTS, "again": CENTS, "inner": {"a": CENTS, "b": 1}}, "tax": CENTS, "at": 1}
+    row = {"outer": {"first": CENTS, "second": CENTS, "inner": {"a": CENTS, "b": 1}}, "tax": CENTS, "at": 1}
     values, types = read(schema, row)
     assert types == {"outer": "string", "tax": "decimal(8,2)", "at": "timestamp_ntz"}
     assert values["tax"] == "1.99"
-    assert values["outer"] == '{"first":1.99,"again":1.99,"inner":{"a":1.99,"b":1}}'
+    assert values["outer"] == '{"first":1.99,"second":1.99,"inner":{"a":1.99,"b":1}}'
 
 
-def test_a_decimal_has_its_digits_however_many_it_has() -> None:
+def test_a_decimal_keeps_all_its_digits() -> None:
     long = {"type": "bytes", "logicalType": "decimal", "precision": 65, "scale": 30}
     columns = {"a": MONEY | {"precision": 4}, "b": ["null", MONEY | {"name": "Cost"}], "c": long, "d": long}
     wide = (-(10**64)).to_bytes(40, "big", signed=True)
@@ -57,7 +57,7 @@ def test_a_decimal_has_its_digits_however_many_it_has() -> None:
     assert values == {"a": "10000000.00", "b": None, "c": f"-1{'0' * 34}.{'0' * 30}", "d": ""}
 
 
-def test_a_type_can_be_called_as_kinds_of_types_are() -> None:
+def test_a_type_can_have_the_name_of_a_kind_of_type() -> None:
     plain = {"type": "fixed", "name": "fixed", "namespace": "top.a", "size": 2}
     spark_writes = MONEY | {"name": "fixed", "namespace": "top.price"}
     columns = {"a": plain, "price": spark_writes, "b": "top.a.fixed", "c": "top.price.fixed"}
@@ -65,7 +65,7 @@ def test_a_type_can_be_called_as_kinds_of_types_are() -> None:
     assert types == {"a": "binary", "price": "decimal(8,2)", "b": "binary", "c": "decimal(8,2)"}
 
 
-def test_a_type_that_is_defined_around_a_payload_counts_inside_it() -> None:
+def test_a_type_that_is_defined_outside_of_the_payload_is_valid_inside_it() -> None:
     zoned = record("timestampTz", {"timestamp": ZONED, "offset": "int"}, namespace="ds.types")
     columns = {"one": zoned, "two": ["null", "ds.types.timestampTz"], "three": ["null", "ds.around.Clock"]}
     clock = record("Clock", {"timestamp": ZONED, "offset": "int"})
@@ -100,11 +100,11 @@ INSIDE: list[tuple[Any, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "meant"), INSIDE)
-def test_what_is_inside_a_value_is_what_it_means(kind: Any, value: Any, meant: Any) -> None:
+@pytest.mark.parametrize(("kind", "value", "expected"), INSIDE)
+def test_nested_values_are_converted_by_their_logical_types(kind: Any, value: Any, expected: Any) -> None:
     values, types = read(record("R", {"c": kind}), {"c": value})
     assert types == {"c": "string"}
-    assert json.loads(values["c"]) == meant
+    assert json.loads(values["c"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_what_is_inside_a_value_is_what_it_means(kind: Any, value: Any, meant: A
         (True, "true"), (1.5, "1.5"), ("5", "5"),
     ],
 )  # fmt: skip
-def test_a_value_of_several_types_is_text_of_what_it_means(value: Any, text: str | None) -> None:
+def test_a_value_of_a_union_becomes_text_by_its_logical_type(value: Any, text: str | None) -> None:
     assert read(record("R", {"c": EITHER}), {"c": value}) == ({"c": text}, {"c": "string"})
 
 
@@ -125,7 +125,7 @@ def test_numbers_of_two_sizes_are_numbers() -> None:
     assert values == {"a": 2**40, "b": 1.5, "c": "/w=="}
 
 
-def test_a_field_that_can_be_nothing_but_null_is_no_column() -> None:
+def test_a_field_whose_only_type_is_null_is_not_a_column() -> None:
     kinds = {"a": "null", "b": ["null"], "c": ["null", "int"]}
     assert read(record("R", kinds), dict.fromkeys(kinds)) == ({"c": None}, {"c": "int"})
 
@@ -136,7 +136,7 @@ def test_times_beyond_the_calendar_stay_counts() -> None:
     assert values == {"day": f"{2**31 - 1}", "at": f"{-(2**62)}", "local": f"{INFINITE}", "single": 1e-45}
 
 
-def test_an_event_has_its_times_as_text_and_everything_around_the_payload_as_it_is() -> None:
+def test_an_event_has_its_times_as_text_and_its_other_fields_unchanged() -> None:
     kinds = {"object": ["null", "string", "int"], "read_timestamp": ZONED, "source_timestamp": "long"}
     schema = record("event", kinds | {"payload": record("P", {"x": ZONED})})
     values, types = read(
@@ -148,7 +148,7 @@ def test_an_event_has_its_times_as_text_and_everything_around_the_payload_as_it_
     assert types == {"x": "timestamp"}
 
 
-def test_arrays_of_postgresql_are_what_they_mean() -> None:
+def test_nested_arrays_of_postgresql_become_json_arrays() -> None:
     kinds = {"n": DECIMAL | {"precision": 10}, "t": ZONED}
 
     def array(name: str) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def test_arrays_of_postgresql_are_what_they_mean() -> None:
     assert values["payload"] == {"n": "[1.50,null,[-2.25]]", "t": '["2024-01-02T03:04:05.123456Z"]'}
 
 
-def test_a_record_can_hold_itself() -> None:
+def test_a_record_can_contain_itself() -> None:
     node = record("Node", {"v": "int", "next": ["null", "Node"], "parts": {"type": "array", "items": "Node"}})
     value = {"v": 1, "next": {"v": 2, "next": None, "parts": []}, "parts": [{"v": 3, "next": None, "parts": []}]}
     values, _ = read(record("R", {"n": node}), {"n": value})

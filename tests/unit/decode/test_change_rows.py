@@ -60,7 +60,7 @@ def spec(form: str = "debezium-json") -> TableSpec:
 
 
 def event(op: str = names.OP_INSERT, before: Any = None, after: Any = None, **more: Any) -> dict[str, Any]:
-    """One event; a str or bytes image is JSON text already. `more`: key, old_key, new_key as values; other columns."""
+    """One event. A str or bytes image is already JSON text. `more`: key, old_key, new_key as values; other columns."""
     parts = {"before": before, "after": after, "key": None, "old_key": None, "new_key": None} | more
     images = {f"{name}_json": text(parts.pop(name)) for name in ("before", "after", "key", "old_key", "new_key")}
     return {"op": op, "connector": "postgresql", **images, **parts}
@@ -132,7 +132,7 @@ def test_each_schema_and_connector_decodes_its_own_values_in_the_order_of_the_ev
 
 
 def test_names_with_dots_quotes_and_blanks_are_ordinary_names() -> None:
-    odd = ["a.b", 'say "x"', "two words", "`tick`", "한글", "_refused", "_READ"]
+    odd = ["a.b", 'a "x"', "two words", "`tick`", "한글", "_refused", "_READ"]
     row = {"id": 1} | {name: number for number, name in enumerate(odd)}
     (found,) = decoded([event("update", row, row)], shape(dict.fromkeys(["id", *odd], (INT, WHOLE))))
     assert found["row"] == found["before"] == row
@@ -171,7 +171,7 @@ def test_rows_images_and_presence_follow_the_op() -> None:
 @pytest.mark.parametrize(
     ("form", "is_whole"), [("canal-json", True), ("maxwell-json", False), ("goldengate-json", False)]
 )
-def test_an_image_that_lacks_a_column_is_no_whole_row_where_formats_omit_columns(form: str, is_whole: bool) -> None:
+def test_an_image_that_lacks_a_column_is_incomplete_if_the_format_omits_columns(form: str, is_whole: bool) -> None:
     partial = {"id": 1, "a": 2}
     update, delete, whole = decoded(
         [
@@ -187,8 +187,8 @@ def test_an_image_that_lacks_a_column_is_no_whole_row_where_formats_omit_columns
     assert whole["before"] == FULL
 
 
-def test_a_null_says_nothing_in_a_column_of_silent_nulls() -> None:
-    table = shape(silent_nulls=frozenset({"b"}), images=False)
+def test_a_null_counts_as_absent_in_a_column_of_silent_nulls() -> None:
+    table = shape(silent_nulls=frozenset({"b"}), has_before_images=False)
     events = [event("update", None, {**FULL, "a": None, "b": None}), event("delete", {**FULL, "b": None})]
     rows = decoded([*events, insert(FULL)], table)
     assert [(row["present"], row["before"]) for row in rows] == [(["id", "a"], None), (["id", "a"], None), (None, None)]
@@ -243,13 +243,13 @@ def test_old_and_new_keys_are_decoded_as_keys() -> None:
     ]
 
 
-# --- what cannot be stored ------------------------------------------------------------------------------------------
+# --- values that cannot be stored -----------------------------------------------------------------------------------
 
-UNFIT = 'column "a": the value does not fit int'
+INVALID = 'column "a": the value does not fit int'
 REASONS: list[tuple[dict[str, Any], str | None]] = [
-    (insert({**FULL, "a": "secret"}), UNFIT),
-    (insert({**FULL, "a": 3_000_000_000}), f"{UNFIT} (it needs bigint)"),
-    (insert({**FULL, "a": 1.5}), f"{UNFIT} (it needs 1 digit after the point)"),
+    (insert({**FULL, "a": "secret"}), INVALID),
+    (insert({**FULL, "a": 3_000_000_000}), f"{INVALID} (it needs bigint)"),
+    (insert({**FULL, "a": 1.5}), f"{INVALID} (it needs 1 digit after the point)"),
     (insert({**FULL, "id": None}, key={"id": None}), 'key column "id" is null'),
     (insert({"a": 1}, key={"id": None}), 'key column "id" is null'),
     (insert({"a": 1}, key={"other": 1}), 'key column "id" is missing'),
@@ -257,8 +257,8 @@ REASONS: list[tuple[dict[str, Any], str | None]] = [
     (event("delete", key={"id": None}), 'key column "id" is null'),
     (event("delete", key={"id": "x"}), 'key column "id": the value does not fit int'),
     (event("delete"), 'key column "id" is missing'),
-    (insert({**FULL, "id": "x", "a": []}), f'column "id": the value does not fit int; {UNFIT}'),
-    (insert({"a": []}), f'key column "id" is missing; {UNFIT}'),
+    (insert({**FULL, "id": "x", "a": []}), f'column "id": the value does not fit int; {INVALID}'),
+    (insert({"a": []}), f'key column "id" is missing; {INVALID}'),
     (insert('["id"]', key={"id": 1}), BROKEN),
     (insert('{"id":1,"a":2,"b":"\\ud800"}'), BROKEN),
     (insert({**FULL, "a": "7", "b": 7}), None),
@@ -272,7 +272,7 @@ def test_reasons_name_the_columns_and_never_a_value() -> None:
     assert rows[-2]["row"] == {"id": 1, "a": 7, "b": "7"}
 
 
-def test_a_null_in_a_key_is_a_value_of_it_where_the_format_says_so() -> None:
+def test_a_null_in_a_key_is_a_value_if_the_format_has_null_keys() -> None:
     columns = {"a": (INT, WHOLE), "b": (TEXT, TEXTS), "v": (INT, WHOLE)}
     events = [
         insert({"a": None, "b": "x", "v": 1}),
@@ -291,12 +291,12 @@ def test_a_null_in_a_key_is_a_value_of_it_where_the_format_says_so() -> None:
     ]
 
 
-def test_reasons_say_which_setting_would_read_the_value() -> None:
+def test_reasons_name_the_setting_that_would_read_the_value() -> None:
     at = (T.TimestampType(), Encoding("zoned_text"))
     columns = (
         column("id", *at),
         column("n", T.DecimalType(7, 2), Encoding("decimal_base64", 2)),
-        column("g", INT, WHOLE, guessed=True),
+        column("g", INT, WHOLE, is_guessed=True),
     )
     key = "2024-01-01T00:00:00.000001Z"
     events = [
@@ -305,15 +305,18 @@ def test_reasons_say_which_setting_would_read_the_value() -> None:
         insert({"id": key, "n": 1.005}),
         insert({"id": key, "g": "x"}),
     ]
-    unfit = ['column "id": the value does not fit timestamp', *['column "n": the value does not fit decimal(7,2)'] * 2]
+    invalid = [
+        'column "id": the value does not fit timestamp',
+        *['column "n": the value does not fit decimal(7,2)'] * 2,
+    ]
     hints = [
-        " (of a key no digit may be lost: columns of the spec can declare it as string)",
-        " (its digits are written out: source.decimals: string in the spec reads them)",
+        " (a key must keep all digits: declare it as string under columns in the spec)",
+        " (its digits are text: set source.decimals: string in the spec)",
         " (it needs 3 digits after the point; decimal(7,2) holds 2)",
     ]
-    guessed = " (no type is declared for it, and its first values were of this one: columns can say another)"
+    guessed = " (the type is inferred from the first values: declare another type under columns in the spec)"
     found = [row["reason"] for row in decoded(events, TableShape(("id",), columns))]
-    expected = [reason + hint for reason, hint in zip(unfit, hints, strict=True)]
+    expected = [reason + hint for reason, hint in zip(invalid, hints, strict=True)]
     assert found == [*expected, f'column "g": the value does not fit int{guessed}']
 
 
@@ -332,7 +335,7 @@ def test_a_key_is_rejected_where_two_keys_would_become_one() -> None:
     assert [row["reason"] is None for row in kept] == [True, False, True]  # other columns may lose digits
 
 
-def test_a_key_that_the_source_left_out_is_not_taken_from_elsewhere() -> None:
+def test_an_unavailable_key_is_not_taken_from_another_place() -> None:
     columns = {"code": (TEXT, TEXTS), "n": (INT, WHOLE)}
     left_out = insert({"code": PLACEHOLDER, "n": 1}, key={"code": "A"})
     absent = insert({"n": 1}, key={"code": "A"})
@@ -343,7 +346,7 @@ def test_a_key_that_the_source_left_out_is_not_taken_from_elsewhere() -> None:
     ]
 
 
-def test_what_no_type_holds_is_null_and_rescued() -> None:
+def test_unrepresentable_values_are_null_and_rescued() -> None:
     columns = {
         "id": (INT, WHOLE),
         "at": (AT, Encoding("micros")),
@@ -366,7 +369,7 @@ def test_what_no_type_holds_is_null_and_rescued() -> None:
         assert (found["reason"], found["present"]) == (None, None)
         assert json.loads(found["rescued"]) == {name: str(value) for name, value in change.items()}
         assert {name for name in good if found["row"][name] is None} == change.keys()
-        assert (found["before"] is None) == ("n" in change)  # only what no calendar holds does no harm to it
+        assert (found["before"] is None) == ("n" in change)  # only a time outside of the calendar keeps it complete
     deletes = decoded([event("delete", good | odd[0])], shape(columns))
     assert [(row["before"] is None, row["present"]) for row in deletes] == [(False, None)]
 
@@ -381,7 +384,7 @@ def test_fields_that_are_no_columns_are_rescued() -> None:
     assert json.loads(first["rescued"]) == {"new": '{"x":[1]}', "none": None, "n": "1", "t": "true"}
     assert (first["rescued"], first["present"]) == (delete["rescued"], None)
     assert (usual["rescued"], last["rescued"]) == (None, '{"new":"y"}')
-    assert [row["rescued"] for row in decoded(events, shape(closed=True))] == [None] * 4
+    assert [row["rescued"] for row in decoded(events, shape(is_closed=True))] == [None] * 4
 
 
 def test_rescued_numbers_keep_their_digits() -> None:
@@ -389,7 +392,7 @@ def test_rescued_numbers_keep_their_digits() -> None:
     assert row["rescued"] == '{"n":"1.10","m":"12345678901234567.892"}'
 
 
-def test_the_fields_of_an_image_are_known_whatever_its_texts_and_names_look_like() -> None:
+def test_the_fields_of_an_image_are_found_with_any_texts_and_names() -> None:
     columns = ["id", "a", "b", 'q"b']
     values = [None, "x", "", 'b":null', '"b":null', '\\"b":null', '{"b":null}', "C:\\", '"', "{", '":":"', '":']
     others = ["z", 'z"b', 'z"a', "B2", 'x"id', "{", ":", '":', "null", "\\", 'a\\"b', ""]
@@ -431,18 +434,18 @@ def test_rescued_values_are_masked_and_dropped_columns_are_nowhere() -> None:
     rescued = [row["rescued"] and json.loads(row["rescued"]) for row in rows]
     assert rescued == [{"at": hashed(str(2**62))}, {"B": "***", "C": hashed("x"), "e": "5", "AT": None}, None]
     assert [row["present"] for row in rows] == [None, ["id"], None]
-    assert rows[0]["row"] == {"id": 1, "b": "secret", "c": Decimal("1.23"), "at": None}  # masks of columns come later
+    assert rows[0]["row"] == {"id": 1, "b": "secret", "c": Decimal("1.23"), "at": None}  # a later step masks columns
 
 
 # --- halves of key changes ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["canal-json", "debezium-json"])
-def test_a_half_is_rejected_where_the_other_half_is_not_good(form: str) -> None:
+def test_a_half_is_rejected_if_the_other_half_is_invalid(form: str) -> None:
     whole = {**FULL, "id": 9}
     cases: list[tuple[dict[str, Any], str | None]] = [
         (event("delete", FULL, new_key=whole), None),
-        (event("delete", FULL, new_key=whole | {"a": "x"}), UNFIT),
+        (event("delete", FULL, new_key=whole | {"a": "x"}), INVALID),
         (insert(FULL, old_key={"a": 1}), 'key column "id" is null'),
         (insert(FULL, old_key=whole | {"id": "x", "b": PLACEHOLDER}), 'column "id": the value does not fit int'),
     ]
@@ -458,13 +461,13 @@ def test_the_other_half_of_a_key_change_may_spell_a_column_in_another_way() -> N
     assert (row["reason"], row["key"], row["new_key"]) == (None, {"id": 1}, {"id": 9})
 
 
-def test_a_mask_holds_whatever_the_case_of_a_field_s_letters() -> None:
+def test_a_mask_applies_in_any_case_of_a_field_s_letters() -> None:
     columns = (column("id", INT, WHOLE), column("straße", TEXT, TEXTS, mask="redact"))
     (row,) = decoded([insert({"id": 1, "straße": "x", "STRASSE": "y"})], TableShape(("id",), columns))
     assert json.loads(row["rescued"]) == {"STRASSE": "***"}
 
 
-# --- updates that change a key which only the spec names ------------------------------------------------------------
+# --- updates that change a key which only the spec declares ---------------------------------------------------------
 
 CODES: Columns = {"code": (TEXT, TEXTS), "n": (INT, WHOLE), "text": (TEXT, TEXTS)}
 A = {"code": "A", "n": 1, "text": "x"}
@@ -481,7 +484,7 @@ def split(
     return decoded(events, shape(columns, keys), splits_keys=True)
 
 
-def test_an_update_of_a_key_that_only_the_spec_names_is_two_changes() -> None:
+def test_an_update_of_a_key_that_only_the_spec_declares_becomes_two_changes() -> None:
     events = [moved(A, C), moved(A, C, key={"id": 7}), moved(A, C | {"extra": 1}, key=5), insert(A)]
     *halves, last = split(events)
     assert [row["line"] for row in halves] == [1, 1, 2, 2, 3, 3]
@@ -519,7 +522,7 @@ def test_a_row_before_that_is_only_its_key_is_enough() -> None:
     before = {"code": "A", "n": "1.0", "text": None}
     events = [
         moved(before, {"code": "A", "n": "2", "text": PLACEHOLDER}),
-        moved(before, {"code": "A", "n": "1", "text": "y"}),  # the same key, written in another way
+        moved(before, {"code": "A", "n": "1", "text": "y"}),  # the same key in another spelling
     ]
     delete, inserted, same = split(events, columns, ("n", "code"))
     assert (delete["row"]["text"], delete["present"], delete["before"]) == (None, ["n", "code"], None)

@@ -1,4 +1,4 @@
-"""What changes carry about their columns: merged in any way, the same; types that hold every digit."""
+"""Summaries of columns: equal for any merge, with types that keep every digit."""
 
 import json
 import random
@@ -36,7 +36,7 @@ def connect_schema(**fields: str) -> str:
 
 def dts_schema(*facts: str) -> str:
     numbers = [{"name": f"c{at}", "dataTypeNumber": 246} for at in range(len(facts))]
-    return json.dumps({"dts": "MySQL", "fields": numbers, "told": ";".join(facts)}, separators=(",", ":"))
+    return json.dumps({"dts": "MySQL", "fields": numbers, "facts": ";".join(facts)}, separators=(",", ":"))
 
 
 MIXED = [
@@ -64,7 +64,7 @@ def test_summaries_are_merged_in_any_way_to_the_same() -> None:
         assert found.seen() == whole
 
 
-def test_a_frame_of_events_gives_what_events_give() -> None:
+def test_a_frame_of_events_gives_the_same_summary_as_its_events() -> None:
     for infer in (True, False):
         for keys in (True, False):
             found = ColumnsSeen(infer, keys)
@@ -84,7 +84,7 @@ def test_schemas_keys_and_fields_are_all_found() -> None:
     assert found.variants == {"id"}
 
 
-def test_what_is_not_needed_is_not_looked_for() -> None:
+def test_types_and_keys_are_collected_only_if_needed() -> None:
     found = seen(*MIXED, infer=False, keys=False)
     assert not found.inferred
     assert not found.keys
@@ -110,7 +110,7 @@ def test_numbers_that_carry_their_scale_are_found_in_lists_and_with_blanks() -> 
     assert seen(change(), Change(file="f", line=1, text=None, after=scaled)).any_scale == {"a"}
 
 
-def test_images_and_keys_of_another_shape_say_nothing() -> None:
+def test_images_and_keys_of_another_shape_are_ignored() -> None:
     for text in (b"[1]", b'"x"', b"{", b"null"):
         one = Change(file="f", line=1, text=None, after=text, key=text)
         assert seen(one) == Seen.nothing()

@@ -1,4 +1,4 @@
-"""The connector's handling modes: a value is the same whichever way it was sent, with a schema and without."""
+"""The connector's handling modes: a value is equal in every mode, with and without a schema."""
 
 import json
 from datetime import date, datetime
@@ -121,10 +121,10 @@ def test_a_number_written_out_where_bytes_are_expected_names_the_setting(spark: 
     assert wrong.reason == 'column "b": the value does not fit decimal(12,2)'
 
 
-def test_bare_values_without_keys_and_fields_beside_the_event_change_nothing(spark: SparkSession) -> None:
+def test_values_without_keys_and_fields_next_to_the_event_change_nothing(spark: SparkSession) -> None:
     whole = event("u", before={"id": 1, "n": 1}, after={"id": 1, "n": 2}, rec={"at": 3, "by": "a recorder"}, seen=[1])
     value = json.loads(whole)["value"]
     forms = [value, {"schema": {}, "payload": value}, {"value": value}, {"rec": 7, **value}, {"payload": value, "x": 1}]
     rows = decoded(spark, [whole, *map(json.dumps, forms)], spec({"id": "int", "n": "int"}))
-    told = {(row.reason, row.op, row.key.id, row.row.n, row.before.n, row.position) for row in rows}
-    assert told == {(None, "update", 1, 2, 1, "0000-0000000000000010-0000000000000020")}
+    found = {(row.reason, row.op, row.key.id, row.row.n, row.before.n, row.position) for row in rows}
+    assert found == {(None, "update", 1, 2, 1, "0000-0000000000000010-0000000000000020")}

@@ -1,4 +1,4 @@
-"""Epochs: which one an event is of, and that its position says so."""
+"""Epochs of events, and their positions."""
 
 import json
 from datetime import UTC, datetime
@@ -20,10 +20,10 @@ UNTIL = datetime(2026, 3, 1, 4, tzinfo=UTC)
 FEBRUARY, MARCH = (datetime(2026, month, 1, 12, tzinfo=UTC) for month in (2, 3))
 
 
-def binlog(pos: int, **said: Any) -> str:
+def binlog(pos: int, **fields: Any) -> str:
     """An event of MySQL at a place of its first binlog."""
-    at, op = said.pop("at", FEBRUARY), said.pop("op", "c")
-    source = {"connector": "mysql", "db": "shop", "file": "bin.000001", "pos": pos, "row": 0, **said}
+    at, op = fields.pop("at", FEBRUARY), fields.pop("op", "c")
+    source = {"connector": "mysql", "db": "shop", "file": "bin.000001", "pos": pos, "row": 0, **fields}
     micros = int(at.timestamp()) * 1_000_000
     times = {"ts_ms": micros // 1000, "ts_us": micros, "ts_ns": micros * 1000}
     return event(op, after={"id": 1}, source={**source, **times})
@@ -51,7 +51,7 @@ def test_an_event_is_of_the_first_epoch_whose_every_condition_holds(spark: Spark
     assert {position[4:] for position in positions[1:]} == {"-00000001-0000000000000004-00000000"}
 
 
-def test_a_read_says_of_no_server_of_which_epoch_it_is(spark: SparkSession) -> None:
+def test_the_epoch_of_a_read_without_a_server_is_unknown(spark: SparkSession) -> None:
     reads = [binlog(4, op="r", server_id=0, gtid=None), binlog(5, op="r", server_id=0, gtid=None, at=MARCH)]
     dated = found(spark, [*reads, binlog(6, server_id=1)], EpochSpec(server_id=1, until=UNTIL))
     assert [row.position[:4] for row in dated] == ["0000", "0002", "0000"]
@@ -63,7 +63,7 @@ def test_a_read_says_of_no_server_of_which_epoch_it_is(spark: SparkSession) -> N
     ]
 
 
-def test_streams_of_datastream_with_gtids_tell_the_server_and_those_without_need_a_time(spark: SparkSession) -> None:
+def test_streams_of_datastream_without_gtids_need_a_time_condition(spark: SparkSession) -> None:
     uuid = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 
     def change(file: str, server: int | None, at: datetime, place: str = "binlog") -> str:
@@ -76,14 +76,14 @@ def test_streams_of_datastream_with_gtids_tell_the_server_and_those_without_need
     texts = [change("b.9", 1, FEBRUARY), change("b.1", 2, FEBRUARY), change("b.8", None, FEBRUARY, "log")]
     rows = lines(spark, [*texts, change("b.2", None, MARCH, "log")])
 
-    def told(*rules: EpochSpec) -> list[Any]:
+    def results(*rules: EpochSpec) -> list[Any]:
         source = SourceSpec("datastream-json", "x", epochs=rules)
         found = envelopes(rows, source).orderBy("line").collect()
         return [row.position[:13] if row.kind == "change" else row.reason for row in found]
 
     of_time = ["0000-00000009", "0002-00000001", "0000-00000008", "0002-00000002"]
-    assert told(EpochSpec(server_id=1, until=UNTIL)) == told(EpochSpec(gtid=uuid, until=UNTIL)) == of_time
-    assert told(EpochSpec(server_id=1)) == [*of_time[:2], UNKNOWN, UNKNOWN]
+    assert results(EpochSpec(server_id=1, until=UNTIL)) == results(EpochSpec(gtid=uuid, until=UNTIL)) == of_time
+    assert results(EpochSpec(server_id=1)) == [*of_time[:2], UNKNOWN, UNKNOWN]
 
 
 def test_without_rules_positions_are_as_the_source_gives_them(spark: SparkSession) -> None:
@@ -92,11 +92,11 @@ def test_without_rules_positions_are_as_the_source_gives_them(spark: SparkSessio
     assert plain.position == ruled.position == "0000-00000001-0000000000000384-00000000"
 
 
-def test_the_second_epoch_of_a_format_is_told_inside_every_declared_one(spark: SparkSession) -> None:
+def test_the_second_epoch_of_a_format_is_inside_every_declared_epoch(spark: SparkSession) -> None:
     meta = {"op": "ins", "table": "t", "trans": "1.2", "seq": 1}
     text = json.dumps({"meta": meta | {"time": "2026-02-01T12:00:00", "scn": "9"}, "data": {"id": 1}})
     for order, expected in (("scn", [(0, False), (1, False)]), ("coordinates", [(0, True), (1, True)])):
-        told = []
+        epochs = []
         for rules in ((EpochSpec(until=UNTIL),), (EpochSpec(path="before/*"),)):
             source = SourceSpec("shareplex-json", "x", order=order, epochs=rules)
             (row,) = (
@@ -104,8 +104,8 @@ def test_the_second_epoch_of_a_format_is_told_inside_every_declared_one(spark: S
                 .select(declared_epoch(F.col("position")), is_second(F.col("position")))
                 .collect()
             )
-            told.append(tuple(row))
-        assert told == expected
+            epochs.append(tuple(row))
+        assert epochs == expected
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_path_is_matched_from_its_end(spark: SparkSession, pattern: str, match
 
 
 @pytest.mark.parametrize(
-    ("epoch", "said"),
+    ("epoch", "message"),
     [
         ({}, "without a condition"),
         ({"until": "yesterday"}, "is not a time"),
@@ -128,8 +128,8 @@ def test_a_path_is_matched_from_its_end(spark: SparkSession, pattern: str, match
         ({"timeline": 3}, "timeline"),
     ],
 )
-def test_a_rule_that_cannot_be_meant_is_refused(project: ProjectSpec, epoch: dict[str, Any], said: str) -> None:
+def test_an_invalid_rule_is_rejected(project: ProjectSpec, epoch: dict[str, Any], message: str) -> None:
     source = {"format": "debezium-json", "path": "x", "epoch": [epoch]}
-    with pytest.raises(SpecError) as refused:
+    with pytest.raises(SpecError) as rejected:
         table_spec({"table": "a.b", "source": source}, project)
-    assert said in str(refused.value)
+    assert message in str(rejected.value)

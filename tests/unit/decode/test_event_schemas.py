@@ -1,4 +1,4 @@
-"""Schemas that events carry, as they should not be: whatever their shape, columns of types that Spark has, or none."""
+"""Invalid schemas in events: any shape gives columns with Spark types, or no columns."""
 
 import json
 import random
@@ -28,7 +28,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "connect": {"type": "struct", "fields": [{"field": "after", "type": "struct", "fields": IMAGE}]},
     "canal": {"mysqlType": {"id": "bigint(20)", "price": "decimal(12,2)", "e": "enum('a')", "b": "binary(16)"}},
     "spanner": {"column_types": COLUMNS},
-    "dts": {"dts": "MySQL", "fields": [{"name": "id", "dataTypeNumber": 246}], "told": "12,2"},
+    "dts": {"dts": "MySQL", "fields": [{"name": "id", "dataTypeNumber": 246}], "facts": "12,2"},
     "keys": {"keys": ["id"]},
     "pk_uk_info": {"pk_uk_info": {"PRIMARY": ["id"]}},
     "key": {"type": "struct", "fields": [field("id", "int64")]},
@@ -44,7 +44,7 @@ def test_a_schema_of_any_shape_gives_columns_or_nothing(form: str) -> None:
         found.add(len(columns))
         assert all(isinstance(name, str) for name in [*columns, *key_columns(schema)])
         assert all(is_storable(part) for kind, _ in columns.values() for part in parts(kind)), schema
-    assert form in ("keys", "pk_uk_info", "key") or len(found) > 1  # some could be read, some not
+    assert form in ("keys", "pk_uk_info", "key") or len(found) > 1  # some are valid, some are not
     assert row_columns(text) or key_columns(text)
 
 
@@ -58,15 +58,15 @@ def is_storable(kind: T.DataType) -> bool:
     return not isinstance(kind, T.DecimalType) or 0 <= kind.scale <= kind.precision <= 38
 
 
-def test_decimals_have_room_for_what_oracle_allows() -> None:
-    """NUMBER(2,5) holds 0.00099, NUMBER(5,-2) hundreds."""
+def test_decimals_have_room_for_all_scales_of_oracle() -> None:
+    """NUMBER(2,5) has values such as 0.00099, NUMBER(5,-2) has hundreds."""
     sizes = {(5, 2): "decimal(5,2)", (2, 5): "decimal(5,5)", (5, -2): "decimal(7,0)", (38, 40): "string"}
     assert {(p, s): decimal(s, p)[0].simpleString() for p, s in sizes} == sizes
 
 
 def test_lengths_that_mysql_does_not_have_are_no_lengths() -> None:
-    said = {"bit(64)": 64, "bit(99999999999)": None, "binary(255)": 255, "binary(99999999999)": None}
-    assert {text: typed(text)[1].size for text in said} == said
+    sizes = {"bit(64)": 64, "bit(99999999999)": None, "binary(255)": 255, "binary(99999999999)": None}
+    assert {text: typed(text)[1].size for text in sizes} == sizes
     assert typed("bit(99999999999)")[0] == T.StringType()
     assert typed("decimal(5,10)")[0] == T.StringType()
 
@@ -78,4 +78,4 @@ def test_half_of_a_pair_of_surrogates_is_in_no_name(form: str) -> None:
         schema = text.replace(good, bad)
         names = {*row_columns(schema), *key_columns(schema)} - {"after"}
         assert ("i\U0001f600" in names) == ("ude00" in bad)
-        assert "".join(names).encode() or not names  # Java takes every one
+        assert "".join(names).encode() or not names  # Java accepts every name

@@ -1,4 +1,4 @@
-"""Which type holds the values of two types."""
+"""The type that holds the values of two types."""
 
 import pytest
 from pyspark.sql import types as T
@@ -57,7 +57,7 @@ def test_a_stored_column_is_promoted_only_where_no_data_is_rewritten() -> None:
         (INT, TEXT, "declare price as int under columns; or declare the other type and run"),
     ],
 )
-def test_what_cannot_become_another_type_is_refused_with_a_way_that_helps(
+def test_an_impossible_type_change_is_rejected_with_a_solution(
     kept: T.DataType, wanted: T.DataType, way_out: str
 ) -> None:
     known = T.StructType([T.StructField("price", kept)])

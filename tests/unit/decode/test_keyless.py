@@ -1,4 +1,4 @@
-"""Equal rows at one place of a table without a key: which are the same change once more, and which another one."""
+"""Equal rows at one position of a table without a key: which are redeliveries, and which are separate changes."""
 
 import json
 from dataclasses import replace
@@ -35,11 +35,11 @@ def hashes(spark: SparkSession, form: str, *placed: tuple[str, str]) -> list[Any
     return [row.content_hash for row in found]
 
 
-def test_streamed_events_of_datastream_are_told_apart_by_their_ids(spark: SparkSession) -> None:
+def test_streamed_events_of_datastream_are_distinguished_by_their_ids(spark: SparkSession) -> None:
     one, other, gone = datastream("u1"), datastream("u2"), datastream("u1", "DELETE")
     given = [("a", one), ("a", one), ("a", other), ("b", one), ("c", other), ("c", gone)]
-    first, again, second, elsewhere, later, delete = hashes(spark, "datastream-json", *given)
-    assert first == again == elsewhere
+    first, redelivered, second, elsewhere, later, delete = hashes(spark, "datastream-json", *given)
+    assert first == redelivered == elsewhere
     assert second == later
     assert len({first, second, delete}) == 3
     assert hashes(spark, "datastream-avro", ("d", other)) == [second]
@@ -54,40 +54,42 @@ def test_reads_of_datastream_and_events_without_ids_are_counted_in_their_file(sp
     for nothing in (None, ""):
         bare = [(file, datastream(nothing)) for file in "aab"]
         named = [("a", datastream("u1"))]
-        first, second, again, other = hashes(spark, "datastream-json", *bare, *named)
-        assert first == again
+        first, second, redelivered, other = hashes(spark, "datastream-json", *bare, *named)
+        assert first == redelivered
         assert len({first, second, other}) == 3
-        assert hashes(spark, "datastream-json", *named, *bare)[1:] == [first, second, again]
+        assert hashes(spark, "datastream-json", *named, *bare)[1:] == [first, second, redelivered]
 
 
-def test_what_is_in_order_is_counted_where_it_stands_together(spark: SparkSession) -> None:
+def test_equal_rows_are_counted_only_in_consecutive_events(spark: SparkSession) -> None:
     here, there = (event("c", after=A, source=SOURCE | {"lsn": lsn}) for lsn in (32, 48))
-    first, second, between, again = hashes(spark, "debezium-json", *[("a", line) for line in (here, here, there, here)])
-    assert first == again == between
+    first, second, between, redelivered = hashes(
+        spark, "debezium-json", *[("a", line) for line in (here, here, there, here)]
+    )
+    assert first == redelivered == between
     assert second != first
 
 
 def taken(op: str, row: dict[str, Any], seconds: int, order: int | None = None) -> tuple[str, str]:
-    """A change at one and the same position that the connector took so many seconds after the first one."""
+    """A change at the same position, which the connector processed `seconds` after the first one."""
     line = json.loads(event(op, after=row))
     line["value"]["ts_ms"] += seconds * 1_000
     line["value"]["transaction"] = None if order is None else {"id": "7", "total_order": order}
     return "a", json.dumps(line)
 
 
-def test_what_comes_again_right_behind_itself_is_told_by_the_pause_before_it(spark: SparkSession) -> None:
+def test_an_immediate_redelivery_is_detected_by_the_pause_before_it(spark: SparkSession) -> None:
     other = {"id": 2, "v": "y"}
-    first, second, again, twice, later = hashes(
+    first, second, redelivered, second_redelivered, later = hashes(
         spark, "debezium-json", *[taken("c", A, seconds) for seconds in (0, 0, 60, 60, 3600)]
     )
-    assert first == again == later
-    assert second == twice != first
+    assert first == redelivered == later
+    assert second == second_redelivered != first
     snapshot = [taken("r", row, at) for row, at in ((A, 0), (other, 0), (A, 30), (other, 30), (other, 90))]
     read, once, reread, once_more, equal = hashes(spark, "debezium-json", *snapshot)
     assert (read, once) == (reread, once_more)
-    assert equal != once, "a READ that takes long is not one that begins again"
+    assert equal != once, "a long READ is not a READ that restarts"
 
 
-def test_what_comes_again_right_behind_itself_is_told_by_its_order_in_the_transaction(spark: SparkSession) -> None:
-    first, again, second = hashes(spark, "debezium-json", *[taken("c", A, 0, order) for order in (3, 3, 4)])
-    assert first == again != second
+def test_an_immediate_redelivery_is_detected_by_its_order_in_the_transaction(spark: SparkSession) -> None:
+    first, redelivered, second = hashes(spark, "debezium-json", *[taken("c", A, 0, order) for order in (3, 3, 4)])
+    assert first == redelivered != second

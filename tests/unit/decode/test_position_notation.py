@@ -1,4 +1,4 @@
-"""Positions as people read them: read back by the source's own rules, they are the position's own numbers."""
+"""Positions in their notation: parsed by the source's own rules, they give the numbers of the position."""
 
 import json
 import random
@@ -32,7 +32,7 @@ EXTRACTS = Path(__file__).parents[2] / "data"
 
 
 def digits(pattern: str, *widths: int) -> Callable[[str], list[str] | None]:
-    """Reads decimal numbers, and gives them as the hexadecimal digits that a position has for them."""
+    """Reads decimal numbers, and gives their hexadecimal digits in a position."""
 
     def read(text: str) -> list[str] | None:
         found = re.fullmatch(pattern, text)
@@ -112,7 +112,7 @@ def test_a_position_read_back_by_the_rules_of_its_source_is_the_same(
     teller.deliver(story, tmp_path)
     files = [file for file in sorted(tmp_path.rglob("*")) if file.suffix in (".jsonl", ".json")]
     if not files:
-        pytest.skip("its files are not lines of text; the same positions are told by another teller")
+        pytest.skip("its files are not lines of text; another format has the same positions")
     given = {"table": teller.table_name(story.tables[0]), "source": teller.source(story.tables[0], tmp_path)}
     spec = table_spec(given | {"keys": list(story.tables[0].keys)}, project)
     tables = {teller.table_name(table): table.keys for table in story.tables}
@@ -259,5 +259,5 @@ def test_values_of_rows_are_shown_one_after_the_other() -> None:
     assert Notation(("rows",)).shown(position) == f"2023-11-14T22:13:20.123456789Z, a, b, 0xff00, {'9' * 300}"
 
 
-def test_connectors_have_a_notation_for_what_they_stream() -> None:
+def test_connectors_have_a_notation_for_streamed_positions() -> None:
     assert {f"{name}:" for name in CONNECTORS} <= {kind.begins for kind in SOURCES}

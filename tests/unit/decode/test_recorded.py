@@ -1,4 +1,4 @@
-"""Recorded lines decode to what plain Python reads in them."""
+"""Decoded recordings equal the values that plain Python reads from their lines."""
 
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ def test_recorded_changes_decode_to_their_events(spark: SparkSession, name: str)
     expected = recordings.read(path, TABLES[database]).changes
     for table in (table for table in TABLES[database].values() if expected[table.name]):
         declared = {column: given.type for column, given in table.columns.items()}
-        unsigned = {column: kind for column, kind in declared.items() if kind == "bigint unsigned"}  # no schema says so
+        unsigned = {column: kind for column, kind in declared.items() if kind == "bigint unsigned"}  # no schema has it
         named = spec(declared, table.keys, table.name) if form == "noschema" else spec(unsigned, None, table.name)
         shape = discover(changes_of(events, table.name), named)
         found = decode_rows(changes_of(events, table.name), shape, named).orderBy("line").collect()

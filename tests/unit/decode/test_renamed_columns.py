@@ -1,4 +1,4 @@
-"""Columns under the names that the source had for them before: one column, whatever an event calls it."""
+"""Renamed columns: one column for all its names in events."""
 
 import hashlib
 from dataclasses import replace
@@ -12,7 +12,7 @@ from siltstone.engine.decode.row_shape import TableShape
 from siltstone.engine.spec.model import ColumnSpec, TableSpec
 from tests.unit.decode.given import field, spec
 from tests.unit.decode.test_change_rows import batch, event
-from tests.unit.decode.test_table_shape import change, look_at, shape_of
+from tests.unit.decode.test_table_shape import change, reads, shape_of
 
 RENAMES = {"title": ("name", "label"), "thing_id": ("id",)}
 ID_NAME = [field("id", "int32"), field("name", "string")]
@@ -26,7 +26,7 @@ def things(
 
 
 def shaped(table: TableSpec, *changes: Any, known: T.StructType | None = None) -> TableShape:
-    return shape_of(table, known, look_at(*changes))
+    return shape_of(table, known, reads(*changes))
 
 
 def rows(table: TableSpec, shape: TableShape, *events: dict[str, Any]) -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ def test_a_dropped_column_is_dropped_under_every_name() -> None:
     assert [one["rescued"] for one in found] == [None, None]
 
 
-def test_what_no_column_keeps_is_rescued_under_the_name_that_the_event_has() -> None:
+def test_rescued_values_keep_the_name_in_the_event() -> None:
     table = things({"thing_id": "int", "title": "date"})
     shape = shaped(table, change({"id": 1, "name": 4_000_000_000}))
     found = rows(table, shape, event(after={"id": 1, "name": 2**30}), event(after={"thing_id": 1, "title": 2**30}))

@@ -1,4 +1,4 @@
-"""Shapes: from the spec, from schemas, from values; what the policy does not allow; one column in two spellings."""
+"""Shapes: from the spec, from schemas, from values; columns that the policy forbids; one column in two spellings."""
 
 import json
 from collections.abc import Callable
@@ -37,7 +37,7 @@ OTHER = [field("id", "int32"), field("a", "string")]
 
 
 def change(after: Any, key: Any = None, fields: Any = None, schema: str | None = None) -> Change:
-    """A change, with a schema of Kafka Connect where it has `fields`, and the key {"id": ...} if none is given."""
+    """A change, with a schema of Kafka Connect if it has `fields`. The default key is {"id": ...}."""
     if fields is not None:
         schema = json.dumps({"fields": [{"field": "after", "fields": fields}]})
     found = {"id": after["id"]} if key is None and after and "id" in after else key
@@ -56,18 +56,18 @@ LINE = change({"id": 1, "a": 2})
 WITH_WIDE = change({"id": 1, "a": 2}, fields=WIDE)
 
 
-def look_at(*changes: Change) -> Callable[[bool, bool], Seen]:
-    def look(infer: bool, keys: bool) -> Seen:
+def reads(*changes: Change) -> Callable[[bool, bool], Seen]:
+    def read_columns(infer: bool, keys: bool) -> Seen:
         found = ColumnsSeen(infer, keys)
         found.add(changes)
         return found.seen()
 
-    return look
+    return read_columns
 
 
 def shaped(changes: list[Change], table_spec: TableSpec, known: str | None = None) -> TableShape:
     """`known`: as "id int; d decimal(12,2)"."""
-    return shape_of(table_spec, None if known is None else stored(known), look_at(*changes))
+    return shape_of(table_spec, None if known is None else stored(known), reads(*changes))
 
 
 def stored(known: str) -> T.StructType:
@@ -105,7 +105,7 @@ def test_fields_that_are_not_declared_are_inferred_as_if_none_were() -> None:
         ),
     )
     assert types(shape) == {"id": "int", "at": "timestamp", "ssn": "string", "a": "bigint"}
-    assert (shape.keys, shape.dropped, shape.closed) == (("id",), frozenset({"x"}), True)
+    assert (shape.keys, shape.dropped, shape.is_closed) == (("id",), frozenset({"x"}), True)
     assert [field.name for field in shape.key_type] == ["id"]
 
 
@@ -116,7 +116,7 @@ def test_keys_need_no_declared_type(keys: Any, evolution: str) -> None:
     shape = shaped([row], spec({"balance": "decimal(12,2)"}, keys=keys, evolution=evolution))
     more = {"more": "boolean"} if evolution == "additive" else {}
     assert types(shape) == {"balance": "decimal(12,2)", "id": "bigint"} | more
-    assert (shape.keys, shape.closed) == (("id",), evolution == "additive")
+    assert (shape.keys, shape.is_closed) == (("id",), evolution == "additive")
 
 
 def test_strict_allows_declared_fields_only() -> None:
@@ -143,19 +143,19 @@ def test_declared_types_win_and_other_fields_of_a_schema_become_columns() -> Non
     assert types(shape) == {"id": "bigint", "d": "decimal(20,4)", "a": "bigint", "e": "string"}
 
 
-def test_changes_are_only_looked_at_where_something_is_open() -> None:
+def test_changes_are_read_only_if_the_spec_leaves_columns_open() -> None:
     declared = spec({"id": "bigint", "a": "int"}, evolution="ignore")
-    asked: list[tuple[bool, bool]] = []
+    calls: list[tuple[bool, bool]] = []
 
-    def look(infer: bool, keys: bool) -> Seen:
-        asked.append((infer, keys))
-        return look_at(LINE)(infer, keys)
+    def read_columns(infer: bool, keys: bool) -> Seen:
+        calls.append((infer, keys))
+        return reads(LINE)(infer, keys)
 
-    quiet = shape_of(declared, None, look, has_types=False)
-    assert (asked, quiet) == ([], shape_of(declared, None, look_at(LINE)))
+    quiet = shape_of(declared, None, read_columns, has_types=False)
+    assert (calls, quiet) == ([], shape_of(declared, None, reads(LINE)))
     for open_spec in (replace(declared, keys=None), replace(declared, evolution="additive"), spec()):
-        assert shape_of(open_spec, None, look, has_types=False) == shape_of(open_spec, None, look_at(LINE))
-    assert asked == [(True, True), (True, False), (True, False)]
+        assert shape_of(open_spec, None, read_columns, has_types=False) == shape_of(open_spec, None, reads(LINE))
+    assert calls == [(True, True), (True, False), (True, False)]
 
 
 # --- schemas --------------------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def test_changes_are_only_looked_at_where_something_is_open() -> None:
 def test_schemas_of_one_batch_are_widened_and_their_keys_taken() -> None:
     shape = shaped([change({"id": 1}, fields=NARROW), WITH_WIDE], spec(keys=None))
     assert types(shape) == {"id": "int", "a": "bigint", "d": "decimal(16,2)", "e": "string"}
-    assert (shape.keys, shape.closed) == (("id",), True)
+    assert (shape.keys, shape.is_closed) == (("id",), True)
     assert len({number for number, _ in shape.columns[1].encodings}) == 2
 
 
@@ -182,7 +182,7 @@ def test_the_policy_decides_on_new_columns_and_wider_types() -> None:
     }  # fmt: skip
     ignoring = shaped([WITH_WIDE], spec(evolution="ignore"), known)
     assert types(ignoring) == {"id": "int", "a": "int", "d": "decimal(12,2)", "gone": "string"}
-    assert not ignoring.closed
+    assert not ignoring.is_closed
     with pytest.raises(SchemaEvolutionError, match="new columns \\(e\\)"):
         shaped([WITH_WIDE], spec(evolution="strict"), known)
     with pytest.raises(SchemaEvolutionError, match="column a changes its type"):
@@ -236,8 +236,8 @@ def test_types_are_inferred_where_nothing_declares_them() -> None:
         "id": "bigint", "flag": "boolean", "n": "bigint", "f": "double", "t": "string", "o": "string", "l": "string",
         "nothing": "string", "mixed": "string", "big": "decimal(38,0)", "exact": "decimal(38,1)",
     }  # fmt: skip
-    assert (shape.keys, shape.closed) == (("id",), True)
-    assert all(column.guessed for column in shape.columns)
+    assert (shape.keys, shape.is_closed) == (("id",), True)
+    assert all(column.is_guessed for column in shape.columns)
 
 
 def test_the_stored_type_of_an_inferred_column_stays() -> None:
@@ -266,7 +266,7 @@ def test_keys_that_cannot_be_found_out_are_errors() -> None:
         shaped([change({"a": 1})], spec({"a": "int"}))
     with pytest.raises(SchemaEvolutionError, match="several keys \\(a / id\\)"):
         shaped([LINE, change({"a": 1}, key={"a": 1})], spec(keys=None))
-    with pytest.raises(SpecError, match="columns called as its key is \\(_Pos\\)"):
+    with pytest.raises(SpecError, match="reserves the names of the table's key columns \\(_Pos\\)"):
         shaped([change({"_Pos": 1}, key={"_Pos": 1})], spec(keys=None))
 
 
@@ -275,11 +275,11 @@ def test_keys_that_cannot_be_found_out_are_errors() -> None:
 
 @pytest.mark.parametrize("has_schema", [False, True])
 def test_names_that_tables_cannot_have_are_no_columns(has_schema: bool) -> None:
-    """Reserved ones, and the second of two that one change has and that only upper and lower case tell apart."""
+    """Reserved names, and the second of two names in one change that differ only in upper and lower case."""
     row = {"id": 1, "a": 2, "A": 3, "Id": 4, "_batch": 5, "": 6}
     fields = [field(name, "int32") for name in row] if has_schema else None
     shape = shaped([change(row, fields=fields)], spec())
-    assert (set(types(shape)), shape.closed, spellings(shape)) == ({"id", "a"}, False, {})
+    assert (set(types(shape)), shape.is_closed, spellings(shape)) == ({"id", "a"}, False, {})
 
 
 @pytest.mark.parametrize("has_schema", [False, True])
@@ -294,12 +294,12 @@ def test_a_column_has_one_name_whatever_its_spelling(has_schema: bool) -> None:
         assert [*map(str.casefold, types(shape))] == ["id", "a"]
         assert len(spellings(shape)) == 1
     kept = shaped([new], spec(), "id int; a int")
-    assert ([*types(kept)], spellings(kept), kept.closed) == (["id", "a"], {"a": {"A"}}, True)
+    assert ([*types(kept)], spellings(kept), kept.is_closed) == (["id", "a"], {"a": {"A"}}, True)
     assert types(kept)["a"] == ("bigint" if has_schema else "int")
     declared = shaped([new], spec({"a": "decimal(5,2)"}))
     assert (types(declared)["a"], spellings(declared)) == ("decimal(5,2)", {"a": {"A"}})
-    again = shaped([new], spec({"A": "bigint"}), "id int; a int")
-    assert (types(again), spellings(again)) == ({"id": "int", "a": "bigint"}, {"a": {"A"}})
+    repeated = shaped([new], spec({"A": "bigint"}), "id int; a int")
+    assert (types(repeated), spellings(repeated)) == ({"id": "int", "a": "bigint"}, {"a": {"A"}})
     both = shaped([change({"id": 1, "a": 1, "A": 2})], spec({"A": "bigint"}), "id int; a int")
     assert (types(both), spellings(both)) == ({"id": "int", "a": "bigint"}, {})
 

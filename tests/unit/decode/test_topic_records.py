@@ -1,4 +1,4 @@
-"""Records of topics as the lines that files of them have: decoders see no difference."""
+"""Records of topics have the same text as lines of files, so that decoders see no difference."""
 
 import base64
 import json
@@ -18,7 +18,7 @@ from tests.e2e.streams import insert, row
 
 @dataclass
 class Given:
-    """A record as the client gives it."""
+    """A record of the Kafka client."""
 
     content: bytes | None
     name: bytes | None = None
@@ -120,7 +120,7 @@ def test_attributes_of_cloud_events_can_be_headers() -> None:
     assert null.control_kind == "null_message"
 
 
-def test_what_is_to_be_read_is_cut_into_pieces() -> None:
+def test_the_unread_part_of_a_partition_is_split_into_pieces() -> None:
     pieces = topic_pieces(partition("t", 0, "id", 5, 12), 3)
     assert [(piece.read_from, piece.end) for piece in pieces] == [(5, 8), (8, 11), (11, 12)]
     assert topic_pieces(partition("t", 0, "id", 5, 5)) == []

@@ -1,4 +1,4 @@
-"""Columns of Parquet files, tables and CSV files as JSON: every type, every value, and what is inside of values."""
+"""Columns of Parquet files, tables and CSV files as JSON: every type, every value, and nested values."""
 
 import json
 from datetime import UTC, date, datetime, time
@@ -29,7 +29,7 @@ def column(array: pa.Array) -> tuple[list[Any], str, str]:
 
 
 def counts(values: list[int | None], kind: pa.DataType) -> pa.Array:
-    """Times from what they count."""
+    """Times from their counts."""
     bits = pa.int32() if kind.bit_width == 32 else pa.int64()
     return pa.array(values, bits).view(kind)
 
@@ -116,7 +116,7 @@ COLUMNS: list[tuple[pa.Array, list[Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("array", "values", "kind", "encoding"), COLUMNS, ids=lambda v: str(getattr(v, "type", "")))
-def test_a_value_is_carried_with_all_that_it_says(array: pa.Array, values: list[Any], kind: str, encoding: str) -> None:
+def test_a_value_is_converted_without_loss(array: pa.Array, values: list[Any], kind: str, encoding: str) -> None:
     assert column(array) == (values, kind, encoding)
 
 
@@ -151,14 +151,14 @@ NESTED: list[tuple[Any, pa.DataType, Any]] = [
 
 
 @pytest.mark.parametrize(("value", "kind", "inside"), NESTED, ids=lambda value: str(value)[:40])
-def test_what_has_parts_is_json_text(value: Any, kind: pa.DataType, inside: Any) -> None:
+def test_nested_values_are_json_text(value: Any, kind: pa.DataType, inside: Any) -> None:
     for array in (pa.array([value, None, value], kind), pa.array([None, value, None, value], kind).slice(1)):
         found, stored, encoding = column(array)
         assert (stored, encoding) == ("string", "text")
         assert [text and json.loads(text, parse_float=str) for text in found] == [inside, None, inside]
 
 
-def test_times_beyond_the_calendar_are_told_inside_of_values_too() -> None:
+def test_times_outside_of_the_calendar_are_kept_inside_of_values_too() -> None:
     array = pa.ListArray.from_arrays([0, 2], counts(FAR[:2], pa.timestamp("us")))
     ((text,), _, _) = column(array)
     assert json.loads(text) == ["0000-12-31T23:59:59.999999", "+10000-01-01T00:00:00.000000"]
@@ -172,7 +172,7 @@ def test_decimals_inside_of_values_are_numbers_with_all_their_digits() -> None:
     assert made.texts([array]) == [b'{"c":"[0.000000000000000001,12345678901234567890.500000000000000000]"}']
 
 
-def test_a_text_that_is_no_utf_8_stays_what_it_is() -> None:
+def test_text_that_is_not_utf_8_keeps_its_bytes() -> None:
     broken = pa.array([b"\xff", b'"\xff\n', b"x"]).view(pa.string())
     made = ArrowTexts({"c": pa.string()})
     assert made.texts([broken]) == [b'{"c":"\xff"}', b'{"c":"\\"\xff\\n"}', b'{"c":"x"}']

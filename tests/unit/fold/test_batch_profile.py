@@ -1,4 +1,4 @@
-"""What the survey refuses before a fold."""
+"""The checks and defaults of the profile before a fold."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -19,16 +19,16 @@ from tests.unit.spec import cases
 
 
 @pytest.mark.parametrize("mode", ["columns", "except"])
-def test_a_tracked_column_that_the_table_has_not_is_refused(mode: str) -> None:
-    told = replace(spec({"id": "int"}), history=HistorySpec(TrackSpec(mode, ("a", "amuont"))))  # type: ignore[arg-type]
-    refuse_unknown_tracked(told, ("id", "a", "amuont"))
+def test_a_tracked_column_that_the_table_does_not_have_is_refused(mode: str) -> None:
+    table_spec = replace(spec({"id": "int"}), history=HistorySpec(TrackSpec(mode, ("a", "amuont"))))  # type: ignore[arg-type]
+    refuse_unknown_tracked(table_spec, ("id", "a", "amuont"))
     with pytest.raises(SpecError, match="names amuont") as refused:
-        refuse_unknown_tracked(told, ("id", "a", "amount"))
+        refuse_unknown_tracked(table_spec, ("id", "a", "amount"))
     assert "did you mean amount?" in str(refused.value)
 
 
 def test_a_default_has_the_type_and_the_mask_of_its_column(spark: SparkSession) -> None:
-    told = cases.spec(
+    table_spec = cases.spec(
         source=cases.source(time_zone="Europe/Berlin"),
         columns={
             "money": {"type": "decimal(20,2)", "default": 0.5},
@@ -42,7 +42,7 @@ def test_a_default_has_the_type_and_the_mask_of_its_column(spark: SparkSession) 
     row = T.StructType.fromDDL(
         "money decimal(20,2), exact decimal(38,10), count decimal(20,0), at timestamp, secret string, hidden string"
     )
-    rules = FoldRules((), tuple(row.names), (), defaults=default_values(told, row))
+    rules = FoldRules((), tuple(row.names), (), defaults=default_values(table_spec, row))
     kept = [Decimal("123456789012345678.91"), Decimal(0), Decimal(2**64 - 1), None, "y", "z"]
     frame = spark.createDataFrame(
         [tuple((known, value) for value in kept) for known in (True, False)],

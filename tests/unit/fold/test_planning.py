@@ -1,9 +1,8 @@
-"""How many tasks write, and so how many data files there are."""
-
-import os
+"""How many tasks write, which is the number of data files."""
 
 import pytest
 
+from siltstone.engine import machine
 from siltstone.engine.fold.planning import LEAST_ROWS, MOST_ROWS, tasks_for_rows
 
 
@@ -15,7 +14,7 @@ from siltstone.engine.fold.planning import LEAST_ROWS, MOST_ROWS, tasks_for_rows
         (8, 3 * LEAST_ROWS, 3),
         (8, 100 * LEAST_ROWS, 8),
         (2, 2 * MOST_ROWS, 2),
-        (2, 2 * MOST_ROWS + 1, 4),  # with three tasks, one of two cores would wait
+        (2, 2 * MOST_ROWS + 1, 4),  # with three tasks, one of two cores would be idle
         (2, 7 * MOST_ROWS, 8),
         (1, 5 * MOST_ROWS, 5),
     ],
@@ -23,5 +22,5 @@ from siltstone.engine.fold.planning import LEAST_ROWS, MOST_ROWS, tasks_for_rows
 def test_tasks_are_one_for_little_and_a_multiple_of_cores_for_much(
     monkeypatch: pytest.MonkeyPatch, cores: int, rows: int, expected: int
 ) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(machine, "cores", lambda: cores)
     assert tasks_for_rows(rows) == expected

@@ -1,4 +1,4 @@
-"""How far a table can be relied on: the properties, and the watermarks of a partitioned stream."""
+"""The completeness of a table: the properties, and the watermarks of a partitioned stream."""
 
 import json
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-from siltstone.engine.ingest.completeness import trust
+from siltstone.engine.ingest.completeness import completeness_properties
 from siltstone.engine.ingest.partition_watermarks import lowest
 
 
@@ -40,14 +40,14 @@ def ended(token: str) -> Row:
         ({"a": None}, [born(10, "a")], None),
     ],
     ids=[
-        "the slowest counts",
-        "a child that nobody has read is at its start",
-        "a parent that was split counts no more",
-        "an ended one counts no more",
+        "the slowest partition counts",
+        "a child without records is at its start",
+        "a parent that was split no longer counts",
+        "an ended partition no longer counts",
         "one partition and no lineage",
-        "no record says whose it is",
-        "none is live",
-        "one without a time",
+        "no record names its partition",
+        "no partition is live",
+        "a partition without a time",
     ],
 )
 def test_a_stream_is_complete_through_its_slowest_live_partition(
@@ -56,16 +56,16 @@ def test_a_stream_is_complete_through_its_slowest_live_partition(
     assert lowest(reached, lineage) == through
 
 
-def test_what_is_not_known_is_no_property() -> None:
+def test_an_unknown_value_removes_its_property() -> None:
     moment = datetime(2026, 1, 1, 12, 30, 0, 5, UTC)
-    assert trust(7, moment, "heartbeat", []) == {
+    assert completeness_properties(7, moment, "heartbeat", []) == {
         "siltstone.complete-through": "2026-01-01T12:30:00.000005Z",
         "siltstone.complete-through-by": "heartbeat",
         "siltstone.sealed-up-to": "2026-01-01T12:30:00.000005Z",
         "siltstone.open-gaps": "0",
         "siltstone.checked-batch": "7",
     }
-    nothing = trust(1, None, None, [])
+    nothing = completeness_properties(1, None, None, [])
     assert [name for name, value in nothing.items() if value is None] == [
         "siltstone.complete-through",
         "siltstone.complete-through-by",

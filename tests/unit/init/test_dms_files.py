@@ -40,7 +40,7 @@ def test_files_without_a_header_leave_the_names_of_their_columns_open(tmp_path: 
     assert source["snapshot_when"] == "Op IS NULL OR (_file >= 'LOAD' AND _file < 'LOAE')"
     assert source["columns"] == {"except": ["Op"]}
     listed = ", ".join(OWN)
-    assert f"like {{LOAD*: [{listed}], '*': [Op, {listed}]}}" in str(spec["text"])
+    assert f"for example {{LOAD*: [{listed}], '*': [Op, {listed}]}}" in str(spec["text"])
     assert "candidates: [column_1, column_5]" in str(spec["text"])
 
 

@@ -1,4 +1,4 @@
-"""What init takes values without a type for: sure where a column's name says the same, else a question."""
+"""How init guesses the types of values: sure if the name of the column confirms it, else a question."""
 
 import base64
 import json

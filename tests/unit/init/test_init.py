@@ -293,7 +293,7 @@ def test_the_specs_of_events_with_keys_are_valid_and_show_what_was_inferred(plac
     assert "at: timestamp_ntz(3) # milliseconds since 1970: all 2 values are of the year 2023\n" in text
     assert "'no': string # only nulls were seen" in text
     assert "day: string # times? then date" in text
-    assert "siltstone or Iceberg has columns of these names: [_op, _POS]" in text
+    assert "siltstone or Iceberg reserves these names: [_op, _POS]" in text
 
 
 def test_keys_that_begin_with_an_underscore_are_those_of_the_specs(place: Place, tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_keys_that_begin_with_an_underscore_are_those_of_the_specs(place: Place,
     assert [spec.keys for spec in load_specs(None, load_project(tmp_path))] == [(name,) for name in names], texts
     place("a.jsonl", CANAL | {"pkNames": ["_Pos"], "data": [{"id": "1", "_Pos": "1"}]})
     taken = written(tmp_path, tmp_path / "events")["shop.items.yaml"]
-    assert "keys: # decide: the columns that identify a row; candidates: [id]; the events have [_Pos], whose" in taken
+    assert "keys: # decide: the columns that identify a row; candidates: [id]; the events have [_Pos], a name" in taken
 
 
 def test_of_names_that_differ_in_case_in_one_event_the_first_is_declared_and_the_others_are_rescued(
@@ -347,26 +347,30 @@ def test_times_of_keys_have_all_their_digits(place: Place, tmp_path: Path, digit
     assert yaml.safe_load(text).get("columns") == (declared and {"At": declared})
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_types_that_differ_from_event_to_event_are_declared_as_text(place: Place, tmp_path: Path, apart: bool) -> None:
+@pytest.mark.parametrize("separate", [False, True])
+def test_types_that_differ_from_event_to_event_are_declared_as_text(
+    place: Place, tmp_path: Path, separate: bool
+) -> None:
     events = [
         with_schema(event("c", after={"id": 1, "a": value}), [field("id", "int32"), field("a", kind)])
         for value, kind in ((1, "int32"), ("x1", "string"), (2, "int32"))
     ]
-    files = [place("1.jsonl", events[0]), place("2.jsonl", *events[1:])] if apart else [place("1.jsonl", *events)]
+    files = [place("1.jsonl", events[0]), place("2.jsonl", *events[1:])] if separate else [place("1.jsonl", *events)]
     text = written(tmp_path, *files)["shop.items.yaml"]
     assert yaml.safe_load(text)["columns"] == {"a": "string"}
     assert "  # id: int\n" in text
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_types_that_a_column_of_iceberg_cannot_follow_are_declared(place: Place, tmp_path: Path, apart: bool) -> None:
+@pytest.mark.parametrize("separate", [False, True])
+def test_types_that_a_column_of_iceberg_cannot_follow_are_declared(
+    place: Place, tmp_path: Path, separate: bool
+) -> None:
     shown = [
         {"id": "int", "scale": "decimal(10,2)", "kind": "int", "digits": "decimal(10,2)", "wide": "int"},
         {"id": "int", "scale": "decimal(15,4)", "kind": "decimal(5,1)", "digits": "decimal(12,2)", "wide": "bigint"},
     ]
     messages = [CANAL | {"mysqlType": types, "data": [dict.fromkeys(types, "1")]} for types in (*shown, shown[0])]
-    files = [place(f"{n}.txt", line) for n, line in enumerate(messages)] if apart else [place("a.txt", *messages)]
+    files = [place(f"{n}.txt", line) for n, line in enumerate(messages)] if separate else [place("a.txt", *messages)]
     text = written(tmp_path, *files)["shop.items.yaml"]
     assert yaml.safe_load(text)["columns"] == {"scale": "decimal(15,4)", "kind": "decimal(11,1)"}
     assert "  # digits: decimal(12,2)\n  # wide: bigint\n" in text
@@ -389,7 +393,7 @@ def test_what_only_a_person_knows_is_listed_by_validate(place: Place, tmp_path: 
     bare = json.loads(event("c", after={"id": 1, "n": 2}))["value"]
     text = written(tmp_path, place("bare.jsonl", bare))["shop.items.yaml"]
     assert "keys: # decide: the columns that identify a row; candidates: [id, n]" in text
-    with pytest.raises(SpecError, match=r"shop.items.yaml:\d+:\d+: \$.keys: says nothing"):
+    with pytest.raises(SpecError, match=r"shop.items.yaml:\d+:\d+: \$.keys: has no value"):
         load_specs([tmp_path / "specs" / "shop.items.yaml"], load_project(tmp_path))
 
 
@@ -403,10 +407,10 @@ def test_texts_that_may_order_rows_as_numbers_or_times_are_left_undeclared(place
     assert yaml.safe_load(text)["columns"] == {"id": "bigint", "name": "string"}
     assert "  # seq: string # numbers? then bigint" in text
     assert "  # at: string # times? then timestamp, with the source's time_zone" in text
-    assert "are left undeclared: they become columns of text" in text
+    assert "are left undeclared: they are stored as text" in text
     text = written(tmp_path, place("seqs.jsonl", {"seq": "9"}, {"seq": "10"}))["events.seqs.yaml"]
     assert "columns" not in yaml.safe_load(text)
-    assert "# columns: the events carry no types" in text
+    assert "# columns: the events have no types" in text
 
 
 @pytest.mark.parametrize(
@@ -426,7 +430,7 @@ def test_what_numbers_that_order_rows_seem_to_count_is_a_comment(
 ) -> None:
     text = written(tmp_path, place("orders.jsonl", {"id": 1, "name": "a", "ts": value}))["events.orders.yaml"]
     assert "candidates: [ts" in text
-    remark = f"  # time_unit: {unit} # what ts seems to count since 1970, if it stays a number"
+    remark = f"  # time_unit: {unit} # the unit in which ts seems to count since 1970"
     assert [line for line in text.splitlines() if "time_unit" in line] == ([remark] if unit else [])
 
 
@@ -453,7 +457,7 @@ def test_nothing_is_overwritten_and_the_project_is_written_once(place: Place, tm
     (tmp_path / "siltstone.yaml").write_text("namespace: mine\n")
     spec = tmp_path / "specs" / "shop.items.yaml"
     spec.write_text("mine\n")
-    with pytest.raises(SpecError, match="the file is there already"):
+    with pytest.raises(SpecError, match="the file exists already"):
         written(tmp_path, file)
     assert (spec.read_text(), load_project(tmp_path).namespace) == ("mine\n", "mine")
     assert "table: shop.items" in written(tmp_path, file, force=True)["shop.items.yaml"]
@@ -495,14 +499,14 @@ def test_specs_that_are_there_keep_their_tables(place: Place, tmp_path: Path, mo
     texts = written(tmp_path, place("b.jsonl", *more))
     assert (
         "  latest: ${env:LAYER}.Customers_History_2"
-        " # ${env:LAYER}.Customers_History is written already: history of customers in customers.yaml\n"
+        " # ${env:LAYER}.Customers_History is taken: history of customers in customers.yaml\n"
     ) in texts["Customers_History.yaml"].replace("'", "").replace('"', "")
     assert "latest of x in unfinished.yaml" in texts["orders.yaml"]
     (tmp_path / "specs" / "unfinished.yaml").unlink()
     latest = [spec.target.latest for spec in load_specs(None, load_project(tmp_path))]
     assert latest == ["silver.Customers_History_2", "silver.customers", "silver.orders_2"]
-    again = written(tmp_path, tmp_path / "events" / "b.jsonl", force=True)
-    assert again["Customers_History.yaml"] == texts["Customers_History.yaml"]
+    rewritten = written(tmp_path, tmp_path / "events" / "b.jsonl", force=True)
+    assert rewritten["Customers_History.yaml"] == texts["Customers_History.yaml"]
 
 
 def test_an_unknown_file_is_an_error_that_lists_what_was_looked_for(place: Place, tmp_path: Path) -> None:
@@ -514,12 +518,12 @@ def test_an_unknown_file_is_an_error_that_lists_what_was_looked_for(place: Place
         assert form in refused.value.message
     remarks: list[str] = []
     assert [table.name for table in find_tables([flat.parent], remarks.append)] == ["shop.items"]
-    assert remarks == [f"{notes} is passed over: neither lines of JSON nor CSV, Avro or Parquet"]
+    assert remarks == [f"{notes} is skipped: neither lines of JSON nor CSV, Avro or Parquet"]
     assert "path: events/*.jsonl" in written(tmp_path, flat.parent)["shop.items.yaml"]
     assert "path: events/a.jsonl" in written(tmp_path, flat, force=True)["shop.items.yaml"]
     document = tmp_path / "one.json"
     document.write_text(json.dumps([{"a": 1}], indent=1))
-    with pytest.raises(SourceError, match="one JSON document; siltstone reads one record a line"):
+    with pytest.raises(SourceError, match="one JSON document; siltstone reads one record per line"):
         find_tables([document])
     with pytest.raises(SourceError, match="does not exist"):
         find_tables([tmp_path / "gone"])

@@ -91,9 +91,9 @@ LINE = (json.dumps(CANAL) + "\n").encode()
         ("a.jsonl.snappy", raw_snappy(LINE), "raw snappy is not read"),
         ("a.jsonl.lz4", bytes(pa.Codec("lz4_raw").compress(LINE, asbytes=True)), "raw lz4 is not read"),
         ("a.jsonl.snappy", snappy(LINE)[:-1], "the compressed stream ends early"),
-        ("a.jsonl", lzma.compress(LINE), "packed by xz, which siltstone does not unpack"),
+        ("a.jsonl", lzma.compress(LINE), "compressed by xz, which siltstone does not decompress"),
         ("a.jsonl", LINE.decode().encode("utf-16"), "text in UTF-16"),
-        ("a.jsonl", b"[" + LINE.strip() + b"]\n", "lines that are JSON arrays; siltstone reads one record a line"),
+        ("a.jsonl", b"[" + LINE.strip() + b"]\n", "lines that are JSON arrays; siltstone reads one record per line"),
     ],
 )
 def test_files_that_no_run_reads_are_errors_with_a_way_out(

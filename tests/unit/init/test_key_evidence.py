@@ -1,4 +1,4 @@
-"""What init finds of tables whose events say that they have no key."""
+"""The keys that init finds, also for tables whose events show that they have no key."""
 
 import json
 from pathlib import Path
@@ -50,8 +50,8 @@ CASES: dict[str, tuple[list[str], str]] = {
     "DTS": ([MADE, record("UPDATE", ROW, OTHER), record("DELETE", OTHER), record("INIT", after=ROW)], "[]"),
     "unique keys without columns": ([record("INSERT", after=ROW, keys='{"PRIMARY":[]}')], "[]"),
     "two unique keys": ([record("INSERT", after=ROW, keys='{"u":["a"],"v":["b"]}')], "?"),
-    "DTS says nothing": ([record("INSERT", after=ROW, keys=None)], "?"),
-    "DTS says what is no JSON": ([record("INSERT", after=ROW, keys="PRIMARY")], "?"),
+    "DTS names no key": ([record("INSERT", after=ROW, keys=None)], "?"),
+    "DTS writes invalid JSON": ([record("INSERT", after=ROW, keys="PRIMARY")], "?"),
     "a row before in part": ([MADE, record("UPDATE", PARTLY, ROW)], "?"),
     "no row before": ([MADE, record("UPDATE", None, ROW)], "?"),
 }

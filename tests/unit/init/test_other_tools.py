@@ -140,9 +140,9 @@ def test_rows_of_a_tool_are_plain_rows_with_a_remark(tmp_path: Path, name: str) 
         file = written(folder / "rows.jsonl", row)
         remarks: list[str] = []
         tables = find_tables([file], remarks.append)
-        assert remarks == [f"{file}: these are {name}, which siltstone does not read yet: they are taken as plain rows"]
+        assert remarks == [f"{file}: these are {name}, which siltstone does not read yet: they are read as plain rows"]
         (spec,) = written_specs(tables, tmp_path / "specs", tmp_path)
-        assert f"# These are {name}, taken as plain rows: delete_when has to say" in spec.text
+        assert f"# These are {name}, read as plain rows. delete_when must define" in spec.text
         assert yaml.safe_load(spec.text)["source"]["format"] == "rows"
 
 
@@ -187,7 +187,7 @@ def test_a_file_that_is_read_next_to_others_says_which_are_passed_over(tmp_path:
     remarks: list[str] = []
     assert [table.name for table in find_tables([tmp_path], remarks.append)] == ["shop.items"]
     assert len(remarks) == 1
-    assert remarks[0].startswith(f"{striim} is passed over: these are events of Striim, which siltstone does not read")
+    assert remarks[0].startswith(f"{striim} is skipped: these are events of Striim, which siltstone does not read")
 
 
 # --- connectors of Debezium -----------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ HEARTBEAT = {"key": {"serverName": "srv"}, "value": {"ts_ms": 1}}
 def test_a_connector_that_is_not_read_is_named_with_those_that_are(tmp_path: Path, connector: str, beats: int) -> None:
     line = event("c", after={"id": 1}, source={"connector": connector})
     error = refused(written(tmp_path / "a.jsonl", *[HEARTBEAT] * beats, line, line))
-    assert f'connector "{connector}" is not read: ' in error.message
+    assert f'connector "{connector}" is not supported; supported: ' in error.message
     assert all(name in error.message for name in CONNECTORS)
     assert "empty" not in error.message
 
@@ -255,11 +255,11 @@ def test_files_that_are_passed_over_for_their_names_are_listed(tmp_path: Path) -
     hidden.mkdir()
     written(hidden / "a.jsonl", line)
     error = refused(tmp_path)
-    assert "1 file whose name or folder begins with _ or . (a.jsonl) is passed over" in error.message
+    assert "1 file whose name or folder begins with _ or . (a.jsonl) is skipped" in error.message
     written(tmp_path / ".b.jsonl", line)
-    assert "(.b.jsonl) is passed over" in refused(tmp_path / ".b.jsonl").message  # as by a run, also where it is named
+    assert "(.b.jsonl) is skipped" in refused(tmp_path / ".b.jsonl").message  # as by a run, also where it is named
     seen = written(tmp_path / "c.jsonl", line)
     remarks: list[str] = []
     (table,) = find_tables([tmp_path], remarks.append)
     assert table.files == [seen]
-    assert remarks == ["2 files whose names or folders begin with _ or . (.b.jsonl, a.jsonl) are passed over"]
+    assert remarks == ["2 files whose names or folders begin with _ or . (.b.jsonl, a.jsonl) are skipped"]

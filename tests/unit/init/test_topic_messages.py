@@ -182,8 +182,8 @@ def test_credentials_go_to_the_registry_and_into_no_file(
 
 
 REFUSED: list[tuple[list[str], str]] = [
-    (["--registry-user", "me", "--registry-password", "s3cret"], "a command line can be seen; write env:NAME"),
-    (["--registry-token", "s3cret"], "a command line can be seen; write env:NAME"),
+    (["--registry-user", "me", "--registry-password", "s3cret"], "other users can see a command line; write env:NAME"),
+    (["--registry-token", "s3cret"], "other users can see a command line; write env:NAME"),
     (["--registry-user", "me"], "user and password go together"),
     (["--registry-token", "env:NOWHERE"], "the environment variable NOWHERE is not set"),
     (["--registry-user", "me", "--registry-password", "env:WRONG"], "refuses the credentials (401"),
@@ -221,7 +221,7 @@ def test_the_command_takes_schemas_from_one_place(tmp_path: Path, capsys: pytest
     begin = ["init", str(events), "-o", str(tmp_path / "specs")]
     outcomes = {
         (): (2, "it looks like debezium-avro"),
-        ("--schemas", schemas, "--registry", "http://r"): (2, "name one of them"),
+        ("--schemas", schemas, "--registry", "http://r"): (2, "exclude each other"),
         ("--registry", "https://me:secret@r"): (2, "a user or a password in it"),
         ("--schemas", schemas): (0, "debezium-avro"),
     }
@@ -291,10 +291,12 @@ def test_records_of_dts_have_tables_keys_and_types(tmp_path: Path) -> None:
         ("shop.orders", "dts-avro", {("k",)}, {"k": "bigint"}),
     ]
     assert shown(find_tables([written(tmp_path, "whole/a.txt", DTS_LINES)])) == whole
-    for number, line in enumerate(DTS_LINES[:-1]):  # what only all records say together, from files of one record each
-        written(tmp_path, f"apart/{number}.jsonl", [json.dumps({"topic": "t", "value": line})])
-    parquet(tmp_path / "apart" / "p.parquet", value=[base64.b64decode(line) for line in DTS_LINES])
-    assert shown(find_tables([tmp_path / "apart"])) == whole
+    for number, line in enumerate(
+        DTS_LINES[:-1]
+    ):  # facts that only all records together show, from files of one record each
+        written(tmp_path, f"separate/{number}.jsonl", [json.dumps({"topic": "t", "value": line})])
+    parquet(tmp_path / "separate" / "p.parquet", value=[base64.b64decode(line) for line in DTS_LINES])
+    assert shown(find_tables([tmp_path / "separate"])) == whole
     assert looks_like(DTS_LINES) == looks_like([f'{{"value": "{line}"}}' for line in DTS_LINES]) == "dts-avro"
 
 

@@ -113,9 +113,9 @@ def test_what_cannot_be_read_is_reported(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["events", "--kafka-option", "a=b"], "goes with kafka://"),
-        (["kafka://b:1/t", "events"], "name files and folders, or one"),
-        (["kafka://b:1/t", "--kafka-option", "sasl.password=x"], "a command line can be seen"),
+        (["events", "--kafka-option", "a=b"], "needs kafka://"),
+        (["kafka://b:1/t", "events"], "give files and folders, or one"),
+        (["kafka://b:1/t", "--kafka-option", "sasl.password=x"], "other users can see a command line"),
         (["kafka://b:1/t", "--kafka-option", "x"], "write it like security.protocol=SASL_SSL"),
         (["kafka://b:1/t", "--kafka-option", "sasl.password=env:NOT_SET_HERE"], "NOT_SET_HERE is not set"),
     ],

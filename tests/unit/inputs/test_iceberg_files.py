@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from siltstone.engine.ingest.open_rejects import as_taken
+from siltstone.engine.ingest.open_rejects import unchanged_files
 from siltstone.engine.inputs.iceberg_files import data_files, rows_by_file, table_parts
 from siltstone.engine.inputs.listing import Look
 from siltstone.engine.inputs.pending_files import Taken
@@ -44,7 +44,7 @@ def test_a_file_is_what_was_taken_while_the_table_has_all_its_rows(spark: SparkS
     taken = {f.path: Taken(f.size, 0, look.fingerprint(f.path, f.size), rows[f.path]) for f in files}
 
     def still() -> set[str]:
-        return set(as_taken(spark, feed, "lake", taken))
+        return set(unchanged_files(spark, feed, "lake", taken))
 
     assert (set(rows.values()), still()) == ({3}, {file.path for file in files})
     (first,) = {row[0] for row in spark.sql(f"SELECT _file FROM lake.{feed.table} WHERE id = 1").collect()}

@@ -1,5 +1,5 @@
-"""What the step over Canal's events has to give, in plain Python: messages that were sent before are control events,
-and positions have the greatest time so far in their partition."""
+"""The rule of the step over Canal's events, in plain Python: repeated messages are control events, and positions have
+the greatest time so far in their partition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from siltstone.engine.decode.event import Control, Event, Message
 from siltstone.engine.decode.formats.canal_message import value_of
 from siltstone.engine.decode.position_text import hex_digits, joined
-from siltstone.engine.neighbours.canal_resent import SourceBatch, resent_of_lane
+from siltstone.engine.neighbours.canal_resent import Delivery, resent_of_lane
 from siltstone.engine.neighbours.canal_step import LANE, ORDER, sent_batches
 
 Line = tuple[str, int]
@@ -21,7 +21,7 @@ SAME = (
 
 
 def resolve(messages: Sequence[Message], events: Sequence[Event]) -> list[Event]:
-    """The events of messages as their neighbours show them."""
+    """The events of messages, resolved."""
     rows = [row for batch in sent_batches([list(messages)]) for row in batch.to_pylist()]
     resent, reached = lines_resent(rows), times_reached(rows)
     resolved: list[Event] = []
@@ -45,12 +45,12 @@ def lines_resent(rows: Sequence[dict[str, Any]]) -> set[Line]:
     for row in rows:
         if row["id"] is not None:
             lane, place = lane_and_place(row)
-            lanes[lane].append(SourceBatch(place, *(row[n] for n in ("file", "line", "after_gap", "id", "content"))))
+            lanes[lane].append(Delivery(place, *(row[n] for n in ("file", "line", "after_gap", "id", "content"))))
     return {(one.file, one.line) for lane in lanes.values() for one in resent_of_lane(lane)}
 
 
 def times_reached(rows: Sequence[dict[str, Any]]) -> dict[Line, int]:
-    """The greatest time up to each line that has one."""
+    """The greatest time up to each line with a time."""
     lanes = defaultdict(list)
     for row in rows:
         if row["es"] is not None:
@@ -67,7 +67,7 @@ def redelivery(event: Event, text: bytes) -> Control:
 
 
 def position_at(event: Event, position: str, reached: int) -> str:
-    """In a partition, with the greatest time so far."""
+    """The position in a partition, with the greatest time so far."""
     numbers = (reached, 12), (event.kafka_partition, 8), (event.kafka_offset, 16), (event.tx_order, 8)
     segments = [hex_digits(number, width) for number, width in numbers]
     return joined(*segments, epoch=position.partition("-")[0]) or position

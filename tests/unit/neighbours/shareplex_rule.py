@@ -1,5 +1,5 @@
-"""What the step over SharePlex's events has to give, in plain Python: pairs of lines are one update, and where one
-change lacks an SCN, coordinates order all."""
+"""The rule of the step over SharePlex's events, in plain Python: pairs of lines are one update, and if one change lacks
+an SCN, coordinates order all changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from siltstone.engine.spec.model import SourceSpec
 
 
 def resolve(events: Iterable[Event], source: SourceSpec) -> list[Event]:
-    """The events of all messages as their neighbours show them."""
+    """The events of all messages, resolved."""
     found = paired(list(events))
     if source.order == "auto" and any(map(is_at_coordinates, found)):
         coordinates = Coordinates(source, "0001")

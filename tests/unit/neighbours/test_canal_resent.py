@@ -1,4 +1,4 @@
-"""Drawn lanes of Canal's messages: what pieces show is what a simple rule over the whole lane says."""
+"""Random lanes of Canal's messages: pieces find the same messages as a simple rule over the whole lane."""
 
 import random
 from collections import defaultdict
@@ -7,14 +7,15 @@ from itertools import pairwise
 
 import pytest
 
-from siltstone.engine.neighbours.canal_resent import SourceBatch, lane_of, place_of, resent_of_lane, resent_of_piece
+from siltstone.engine.neighbours.canal_resent import Delivery, lane_of, place_of, resent_of_lane, resent_of_piece
 
 LANES = 60
 WHOLE = 40
 
 
 def drawn_batches(draw: random.Random) -> Iterator[tuple[int, list[int]]]:
-    """The id and the contents of each batch; some begin with all of the one before, or with most of it."""
+    """The id and the contents of each batch. Some begin with all messages of the previous batch, or with most of
+    them."""
     number, before = draw.randrange(5), list[int]()
     for _ in range(draw.choice((3, 10, 40))):
         number += draw.choice((1, 1, 1, 1, 2, 0, -1))
@@ -27,8 +28,8 @@ def drawn_batches(draw: random.Random) -> Iterator[tuple[int, list[int]]]:
         before = own
 
 
-def drawn_lane(draw: random.Random, partition: int | None) -> Iterator[SourceBatch]:
-    """In one to four files, of which some follow a gap, and with some offsets delivered twice."""
+def drawn_lane(draw: random.Random, partition: int | None) -> Iterator[Delivery]:
+    """Deliveries in one to four files. Some files follow a gap, and some offsets are delivered twice."""
     listed = [(number, content) for number, contents in drawn_batches(draw) for content in contents]
     cuts = sorted(draw.randrange(len(listed) + 1) for _ in range(draw.choice((0, 0, 1, 3))))
     gaps = [draw.random() < 0.3 for _ in range(len(cuts) + 1)]
@@ -38,19 +39,19 @@ def drawn_lane(draw: random.Random, partition: int | None) -> Iterator[SourceBat
         file = sum(cut <= at for cut in cuts)
         name = f"f/{file}"
         placed = offset if draw.random() < 0.9 else None
-        yield SourceBatch(place_of(name, line, partition, placed), name, line, gaps[file], str(number), content)
+        yield Delivery(place_of(name, line, partition, placed), name, line, gaps[file], str(number), content)
         if partition is not None and placed is not None and draw.random() < 0.1:
             copy = draw.random() < 0.5, str(number), draw.randrange(3)
-            yield SourceBatch(place_of(name, line, partition, placed), "f/9", line, *copy)
+            yield Delivery(place_of(name, line, partition, placed), "f/9", line, *copy)
 
 
-def by_rule(deliveries: Iterable[SourceBatch]) -> set[tuple[str, int]]:
-    """What was sent before: for each batch, a look at the one before."""
+def by_rule(deliveries: Iterable[Delivery]) -> set[tuple[str, int]]:
+    """The repeated messages: compares each batch with the previous one."""
     places = defaultdict(list)
-    for source_batch in deliveries:
-        places[source_batch.place].append(source_batch)
+    for delivery in deliveries:
+        places[delivery.place].append(delivery)
     messages = [min(places[place], key=lambda one: (one.after_gap, one.file, one.content)) for place in sorted(places)]
-    batches = list[tuple[bool, list[SourceBatch]]]()  # whether what is before is not known, and the messages
+    batches = list[tuple[bool, list[Delivery]]]()  # whether the previous messages are unknown, and the messages
     for before, one in zip([None, *messages], messages, strict=False):
         is_cut = one.after_gap and (before is None or before.file != one.file)
         if before is None or is_cut or before.id != one.id:
@@ -64,18 +65,18 @@ def by_rule(deliveries: Iterable[SourceBatch]) -> set[tuple[str, int]]:
     return resent
 
 
-def in_pieces(deliveries: Iterable[SourceBatch], size: int) -> set[tuple[str, int]]:
+def in_pieces(deliveries: Iterable[Delivery], size: int) -> set[tuple[str, int]]:
     pieces = defaultdict(list)
-    for source_batch in deliveries:
-        offset, file, line = source_batch.place
-        pieces[offset >> size, file, line >> size].append(source_batch)
-    judged = [resent_of_piece(piece) for piece in pieces.values()]
-    of_borders = resent_of_lane(one for _, border in judged for one in border)
-    return {(one.file, one.line) for found in [*(resent for resent, _ in judged), of_borders] for one in found}
+    for delivery in deliveries:
+        offset, file, line = delivery.place
+        pieces[offset >> size, file, line >> size].append(delivery)
+    classified = [resent_of_piece(piece) for piece in pieces.values()]
+    of_borders = resent_of_lane(one for _, border in classified for one in border)
+    return {(one.file, one.line) for found in [*(resent for resent, _ in classified), of_borders] for one in found}
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_pieces_show_what_the_rule_says_of_the_whole_lane(seed: int) -> None:
+def test_pieces_find_the_same_messages_as_the_rule_over_the_whole_lane(seed: int) -> None:
     draw, number = random.Random(seed), 0
     for lane in range(LANES):
         deliveries = list(drawn_lane(draw, draw.choice((None, lane))))
@@ -89,7 +90,7 @@ def test_pieces_show_what_the_rule_says_of_the_whole_lane(seed: int) -> None:
 
 
 def test_a_border_is_no_more_than_two_batches_at_each_end() -> None:
-    piece = [SourceBatch((at, "", 0), "f", at, False, str(at // 2), at % 2) for at in range(20)]
+    piece = [Delivery((at, "", 0), "f", at, False, str(at // 2), at % 2) for at in range(20)]
     resent, border = resent_of_piece(piece)
     assert [one.place[0] for one in resent] == list(range(4, 18))
     assert [one.place[0] for one in border] == [0, 1, 2, 3, 16, 17, 18, 19]

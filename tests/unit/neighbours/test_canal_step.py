@@ -1,4 +1,4 @@
-"""The Spark step gives what the plain rule gives, whatever pieces it judges; and says when it has seen enough."""
+"""The Spark step gives the results of the plain rule for pieces of any size, and reports when batches suffice."""
 
 import json
 import random
@@ -31,7 +31,7 @@ def text(number: str | None, content: int, es: int, place: dict[str, Any]) -> st
 
 
 def drawn(seed: int) -> list[Message]:
-    """Lanes of partitions, and one of files: a message of each place, some twice."""
+    """Lanes of partitions, and one lane of files: a message for each place, some of them twice."""
     draw, messages = random.Random(seed), list[Message]()
     for partition in [*range(LANES), None]:
         for one in drawn_lane(draw, partition):
@@ -63,7 +63,7 @@ def rows_of(events: DataFrame) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("piece", [1, 3, canal_step.PIECE])
-def test_the_step_gives_what_the_rule_gives(spark: SparkSession, piece: int) -> None:
+def test_the_step_gives_the_results_of_the_rule(spark: SparkSession, piece: int) -> None:
     messages = drawn(piece)
     expected = in_order(event_batch(resolve(messages, decode_messages(messages, SOURCE, {}))).to_pylist())
     lines = frame(spark, messages)
@@ -86,7 +86,7 @@ def test_three_batches_of_each_lane_are_enough(spark: SparkSession) -> None:
     )
 
     def enough(lines: DataFrame, new: DataFrame) -> bool:
-        return canal_step.are_enough(sent(lines), lambda: canal_step.lanes_of(sent(new)))
+        return canal_step.has_enough_batches(sent(lines), lambda: canal_step.lanes_of(sent(new)))
 
     assert (enough(two, two), enough(three, three), enough(three, two)) == (False, True, True)
     assert not enough(both, both)

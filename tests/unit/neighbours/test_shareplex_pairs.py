@@ -45,7 +45,7 @@ def test_two_lines_one_after_the_other_are_one_update() -> None:
     assert loaded(found[3].new_key) == {"id": "3", "a": "z", "b": "y"}
     assert loaded(found[4].old_key) == {"id": "2", "a": "z", "b": "y"}
     assert [e.control_kind for e in found] == ["update_before", None, "update_before", None, None, None, None]
-    # What the decoder gave the halves for this is gone.
+    # The fields that the decoder set for this are removed.
     assert {(e.event_id, e.key) for e in found} == {(None, None)}
     assert [e.before for e in found if e.kind == "control"] == [None, None]
 
@@ -71,7 +71,7 @@ ALONE = (2, "update", None, {"id": "1", "a": "z"})
         ({"trans": None, "seq": None, "scn": "8"}, {"trans": None, "seq": None}, False),
     ],
 )
-def test_lines_are_one_update_where_nothing_speaks_against_it(before: Any, after: Any, is_one: bool) -> None:
+def test_lines_are_one_update_if_no_field_contradicts_it(before: Any, after: Any, is_one: bool) -> None:
     found = resolved(operation(BEFORE, ROW, **before), operation(AFTER, {"id": "1", "a": "z"}, **after))
     assert changes(found) == [PAIRED if is_one else ALONE]
 
@@ -126,7 +126,7 @@ def test_one_change_without_an_scn_lets_coordinates_order_all() -> None:
         operation("DROP COLUMN", scn=None),
     ],
 )
-def test_what_is_no_change_of_a_declared_table_decides_no_order(other: str) -> None:
+def test_only_changes_of_declared_tables_determine_the_order(other: str) -> None:
     assert resolved(operation("ins", {"id": "1"}), other)[0].position == "0000-0000000000000009-312E32-0000000000000001"
 
 

@@ -1,4 +1,4 @@
-"""The Spark step of SharePlex gives what the rule in plain Python gives."""
+"""The Spark step of SharePlex gives the results of the rule in plain Python."""
 
 import random
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ SEED = 5
 
 
 def drawn(draw: random.Random, is_lacking: bool) -> Iterator[tuple[str, int, str]]:
-    """Operations of a few transactions in two files, of which many are halves; files, lines, texts."""
+    """Operations of a few transactions in two files, many of them halves: files, lines, texts."""
     for line in range(1, 151):
         meta: dict[str, Any] = {
             "trans": draw.choice(("1.1", "1.2", "1.2", None if is_lacking else "1.3")),
@@ -40,7 +40,7 @@ def drawn(draw: random.Random, is_lacking: bool) -> Iterator[tuple[str, int, str
 
 
 def both(spark: SparkSession, lines: list[tuple[str, int, str]], source: SourceSpec) -> tuple[list[Any], list[Any]]:
-    """The events by the step and by the rule, as rows that can be compared."""
+    """The events of the step and of the rule, as comparable rows."""
     texts = [{"file": file, "line": line, "text": text} for file, line, text in lines]
     records = local_frame(spark, texts, "file string, line bigint, text string")
     frame = made_of_frame(records, *events_of(source, DECLARED))
@@ -60,7 +60,7 @@ def both(spark: SparkSession, lines: list[tuple[str, int, str]], source: SourceS
 
 @pytest.mark.parametrize("is_lacking", [False, True])
 @pytest.mark.parametrize("order", ["auto", "scn"])
-def test_the_step_gives_what_the_rule_gives(spark: SparkSession, is_lacking: bool, order: Any) -> None:
+def test_the_step_gives_the_results_of_the_rule(spark: SparkSession, is_lacking: bool, order: Any) -> None:
     source = replace(SOURCE, order=order, epochs=EPOCHS)
     by_step, by_rule = both(spark, list(drawn(random.Random(SEED), is_lacking)), source)
     assert by_step == by_rule
@@ -68,7 +68,7 @@ def test_the_step_gives_what_the_rule_gives(spark: SparkSession, is_lacking: boo
 
 
 @pytest.mark.parametrize("order", ["auto", "scn"])
-def test_the_look_at_records_finds_what_their_events_show(order: Any) -> None:
+def test_the_scan_of_records_finds_the_signs_of_their_events(order: Any) -> None:
     source = replace(SOURCE, order=order, epochs=EPOCHS)
     odd = ("{", "null", "{}", operation("ins", None, scn=None), operation("ins", {"id": "1"}, scn="x"))
     lines = [text for lacking in (True, False) for _, _, text in drawn(random.Random(SEED), lacking)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from siltstone.engine.cli.gap_commands import told_of
+from siltstone.engine.cli.gap_commands import gap_details
 from siltstone.engine.decode.position_notation import Notation
 from siltstone.engine.names import LAST_POSITION, POSITION
 from siltstone.engine.reader.embedded_catalog import EmbeddedCatalog
@@ -26,7 +26,7 @@ def test_people_see_positions_as_the_source_writes_them() -> None:
     assert found.column_names == ["id", POSITION, LAST_POSITION]
     assert found[POSITION].to_pylist() == ["0/17F3AF58", None]
     assert found[LAST_POSITION].to_pylist() == ["0/17F3B000", "no position"]
-    assert ("positions", "0/17F3AF58 to 0/17F3B000") in list(told_of(GAP, SOURCES))
+    assert ("positions", "0/17F3AF58 to 0/17F3B000") in list(gap_details(GAP, SOURCES))
 
 
 def test_a_gap_of_a_source_has_no_positions_and_no_catalog_is_asked_for_its_table(tmp_path: Path) -> None:

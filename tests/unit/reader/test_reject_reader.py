@@ -120,7 +120,7 @@ def test_records_are_shown_as_they_came_but_not_those_that_may_hold_masked_value
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, out = run(capsys, "rejects", "show", "things", "--reason", "bad n")
-    assert "no spec is of this name" in out  # the list names tables by their whole name
+    assert "no spec has this name" in out  # the list names tables by their whole name
     _, out = run(capsys, "rejects", "show", "shop.things", "--reason", "bad n")
     assert '/events/a.jsonl:1  shop.things  waiting: bad n\n    {"n": "x"}\n' in out
     _, out = run(capsys, "rejects", "show", "--reason", "bad text")
@@ -130,7 +130,7 @@ def test_records_are_shown_as_they_came_but_not_those_that_may_hold_masked_value
     _, out = run(capsys, "rejects", "show", "--all")
     assert "secret" not in out
     assert "/events/a.jsonl:7  (unknown table)  taken again: not JSON" in out
-    assert out.count("(kept back: it holds masked columns, or none can tell; it stands in the file)") == 3
+    assert out.count("(not stored, because it contains or may contain masked columns; see the file)") == 3
     _, out = run(capsys, "rejects", "show", "--json", "--limit", "2")
     assert [record["record"] for record in json.loads(out[: out.rindex("]") + 1])] == [None, None]
 
@@ -160,11 +160,11 @@ def test_dismissed_rejects_wait_no_more_and_are_shown_on_demand(
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--reason", "why"], 2, "say which"),
-        (["a.jsonl", "--reason", "  "], 2, "explains nothing"),
+        (["--reason", "why"], 2, "choose rejects by"),
+        (["a.jsonl", "--reason", "  "], 2, "the reason is empty"),
         (["a.jsonl:1", "b.jsonl", "a.jsonl:2", "--reason", "why"], 2, "waiting reject at b.jsonl, a.jsonl:2"),
         (["a.jsonl", "--matching", "nobody says so", "--reason", "why"], 2, "none is waiting"),
-        (["--table", "shop.nothing", "--reason", "why"], 2, "no spec is of this name"),
+        (["--table", "shop.nothing", "--reason", "why"], 2, "no spec has this name"),
     ],
 )
 def test_what_is_not_waiting_cannot_be_dismissed(

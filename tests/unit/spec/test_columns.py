@@ -37,7 +37,9 @@ STORED = {
 
 
 @pytest.mark.parametrize(("text", "expected"), STORED.items())
-def test_a_type_says_what_is_stored_and_how_events_encode_it(text: str, expected: tuple[str, str, int | None]) -> None:
+def test_a_type_declares_what_is_stored_and_how_events_encode_it(
+    text: str, expected: tuple[str, str, int | None]
+) -> None:
     parsed = parse_column_type(text)
     encoding = parsed.source_encoding
     assert (parsed.spark_type, encoding.kind, encoding.precision) == expected
@@ -74,20 +76,20 @@ WRONG = {
     "timestamp(10)": None,
     "timestamp(3,3)": None,
     "double unsigned": "use bigint unsigned.",
-    "array<>": "specs/README.md lists the types.",
+    "array<>": "docs/reference/spec.md lists the types.",
     "array": None,
     "map<string>": None,
     "map<map<int,int>,int>": None,
     "struct<a int, A int>": None,
     "struct<>": None,
     "int; drop table": None,
-    "interval": "declare string, or bigint where the source sends microseconds.",
-    "variant": "declare json: its text is kept.",
+    "interval": "declare string, or bigint if the source sends microseconds.",
+    "variant": "declare json: siltstone stores its text.",
 }
 
 
 @pytest.mark.parametrize(("text", "hint"), WRONG.items())
-def test_a_text_that_is_no_type_is_refused_with_what_may_be_meant(text: str, hint: str | None) -> None:
+def test_a_text_that_is_not_a_type_is_refused_with_a_suggestion(text: str, hint: str | None) -> None:
     with pytest.raises(ColumnTypeError) as caught:
         parse_column_type(text)
     assert caught.value.hint == hint

@@ -1,4 +1,4 @@
-"""The JSON Schema that editors complete from, and the examples beside it."""
+"""The JSON Schemas for editors, and the examples in specs/."""
 
 from pathlib import Path
 from typing import Any
@@ -81,12 +81,3 @@ def test_editors_accept_what_the_engine_accepts(settings: dict[str, Any]) -> Non
 )
 def test_editors_mark_what_the_engine_refuses(settings: dict[str, Any]) -> None:
     assert not validator().is_valid(values(**settings))
-
-
-def test_the_reference_has_a_section_for_every_key() -> None:
-    readme = (SPECS / "README.md").read_text(encoding="utf-8")
-    for key in spec_json_schema()["properties"]:
-        assert f"\n## {key}\n" in readme
-    for section in spec_json_schema()["$defs"].values():
-        for key in section["properties"]:
-            assert f"**{key}.**" in readme or f"- `{key}`:" in readme or f"`{key}`: the greatest" in readme, key

@@ -1,4 +1,4 @@
-"""Fingerprints change with the settings they stand for, and with nothing else."""
+"""Fingerprints change with the settings that they cover, and with no other setting."""
 
 from typing import Any
 
@@ -35,12 +35,12 @@ DOES_NOT: list[dict[str, Any]] = [
     {"columns": {"id": "INTEGER", "a": "timestamp"}},
     {"columns": {"a": "timestamp", "id": "int"}},
 ]
-READ_OTHERWISE: list[tuple[dict[str, Any], set[str]]] = [
+DECODED_DIFFERENTLY: list[tuple[dict[str, Any], set[str]]] = [
     ({"source": source(time_zone="Europe/Berlin")}, {"source"}),
     ({"source": source(decimals="string")}, {"source"}),
     ({"columns": {"id": "int", "a": "timestamp(3)"}}, {"column a"}),
     ({"columns": {"id": "string", "a": "timestamp"}}, {"column id"}),
-    ({"columns": {"id": "bigint", "a": "timestamp"}}, set()),  # what is stored becomes wider
+    ({"columns": {"id": "bigint", "a": "timestamp"}}, set()),  # the stored type becomes wider
     ({"columns": {"id": "int", "a": {"type": "timestamp", "default": "2020-01-01 00:00:00"}}}, set()),
     ({"source": source(path="elsewhere")}, set()),
     ({"columns": {"id": "int", "at": {"type": "timestamp", "renamed_from": "a"}}}, set()),
@@ -49,30 +49,30 @@ READ_OTHERWISE: list[tuple[dict[str, Any], set[str]]] = [
 
 
 @pytest.mark.parametrize("change", SHAPES_THE_FOLD)
-def test_what_shapes_the_fold_changes_its_fingerprint(change: dict[str, Any]) -> None:
+def test_a_setting_that_shapes_the_fold_changes_its_fingerprint(change: dict[str, Any]) -> None:
     assert fold_fingerprint(spec(**BASE)) != fold_fingerprint(spec(**{**BASE, **change}))
 
 
 @pytest.mark.parametrize("change", DOES_NOT)
-def test_what_does_not_shape_the_fold_leaves_its_fingerprint(change: dict[str, Any]) -> None:
+def test_a_setting_that_does_not_shape_the_fold_leaves_its_fingerprint(change: dict[str, Any]) -> None:
     assert fold_fingerprint(spec(**BASE)) == fold_fingerprint(spec(**{**BASE, **change}))
 
 
-@pytest.mark.parametrize(("change", "differ"), READ_OTHERWISE)
-def test_how_events_are_read_has_fingerprints_of_its_own(change: dict[str, Any], differ: set[str]) -> None:
+@pytest.mark.parametrize(("change", "differ"), DECODED_DIFFERENTLY)
+def test_the_decoding_of_events_has_separate_fingerprints(change: dict[str, Any], differ: set[str]) -> None:
     one, other = decode_fingerprints(spec(**BASE)), decode_fingerprints(spec(**{**BASE, **change}))
     assert {name for name in one if one[name] != other[name]} == differ
 
 
-def test_another_epoch_at_the_end_leaves_what_was_said_of_those_before() -> None:
+def test_a_new_epoch_at_the_end_leaves_the_fingerprints_of_earlier_epochs() -> None:
     ended, restored = {"until": "2026-03-01T04:00:00Z"}, {"path": "restored/*.jsonl"}
 
-    def told(*epochs: dict[str, str]) -> str:
+    def fingerprint(*epochs: dict[str, str]) -> str:
         return decode_fingerprints(spec(source=source(epoch=list(epochs))))["epochs"]
 
-    assert told(ended, restored).startswith(told(ended))
-    assert told(ended).startswith(told())
-    assert not told(restored, ended).startswith(told(ended))
+    assert fingerprint(ended, restored).startswith(fingerprint(ended))
+    assert fingerprint(ended).startswith(fingerprint())
+    assert not fingerprint(restored, ended).startswith(fingerprint(ended))
 
 
 def test_the_fingerprint_is_the_same_in_every_process() -> None:

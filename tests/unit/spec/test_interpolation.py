@@ -1,4 +1,4 @@
-"""References to the environment and to the project, and what never shows itself."""
+"""References to the environment and to the project. Values of the environment are never shown."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Settings of plain rows: what is understood, what is refused and where, conditions that are none."""
+"""Settings of plain rows: valid ones, violations with their places, and texts that are not conditions."""
 
 from typing import Any
 
@@ -28,30 +28,32 @@ def feed(**settings: Any) -> dict[str, Any]:
 
 
 def test_the_settings_of_rows_come_with_the_types_of_the_sequence() -> None:
-    told = spec(
+    rows = spec(
         source=feed(delete_when="op = 'D'", ignore_nulls=["a"], columns={"except": ["op"]}, ties="upsert"),
         keys=["id"],
         columns={"n": "bigint", "a": "string"},
     ).source.rows
-    assert told is not None
-    assert told.table == "inventory.customers"
-    assert told.sequence_by == (("day", "any"), ("n", "number"))
-    assert told.delete_when == Compare("op", "=", "D")
-    assert (told.ignores_null("a"), told.ignores_null("b")) == (True, False)
-    assert (told.takes("a"), told.takes("op")) == (True, False)
-    assert told.columns == TrackSpec("except", ("op",))
+    assert rows is not None
+    assert rows.table == "inventory.customers"
+    assert rows.sequence_by == (("day", "any"), ("n", "number"))
+    assert rows.delete_when == Compare("op", "=", "D")
+    assert (rows.ignores_null("a"), rows.ignores_null("b")) == (True, False)
+    assert (rows.takes("a"), rows.takes("op")) == (True, False)
+    assert rows.columns == TrackSpec("except", ("op",))
     timed = {"day": "timestamp(3)", "n": "timestamp", "t": "timestamp_ntz(6)", "other": "timestamp(9)"}
     digits = spec(source=feed(time_by="t"), keys=["id"], columns=timed).source.rows
     assert digits is not None
     assert digits.digits == (("day", 3), ("t", 6))
-    asked = spec(source=feed(delete_when="day > '2024-01-01' AND n = 1 AND t"), keys=["id"], columns={"day": "date"})
-    assert asked.source.rows is not None
-    assert asked.source.rows.kinds == (("day", "time"),)
+    conditional = spec(
+        source=feed(delete_when="day > '2024-01-01' AND n = 1 AND t"), keys=["id"], columns={"day": "date"}
+    )
+    assert conditional.source.rows is not None
+    assert conditional.source.rows.kinds == (("day", "time"),)
 
 
 def test_a_feed_can_be_a_table() -> None:
-    told = spec(source={"format": "rows", "table": "raw.feed", "sequence_by": "n"}, keys=["id"]).source
-    assert (told.path, told.table) == ("table:raw.feed", "raw.feed")
+    table = spec(source={"format": "rows", "table": "raw.feed", "sequence_by": "n"}, keys=["id"]).source
+    assert (table.path, table.table) == ("table:raw.feed", "raw.feed")
 
 
 WRONG: list[tuple[dict[str, Any], str, str]] = [
@@ -60,7 +62,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"source": {"format": "rows", "path": "x"}, "keys": ["id"]}, "$.source.sequence_by", "is required"),
     ({"source": feed()}, "$.keys", "is required"),
     ({"source": feed(table="raw.feed"), "keys": ["id"]}, "$.source.path", "exactly one"),
-    ({"source": feed(times="adaptive"), "keys": ["id"]}, "$.source.times", "times is no setting of rows"),
+    ({"source": feed(times="adaptive"), "keys": ["id"]}, "$.source.times", "times is not a setting of rows"),
     ({"source": feed(columns={"except": ["id"]}), "keys": ["id"]}, "$.source.columns", "leaves out the key column"),
     ({"source": feed(columns=["a"]), "keys": ["id"]}, "$.source.columns", "leaves out the key column"),
     ({"source": feed(), "keys": ["id"], "columns": {"n": "array<int>"}}, "$.source.sequence_by", "without an order"),
@@ -79,19 +81,19 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (
         {"source": feed(delimiter=";", file_type="json"), "keys": ["id"]},
         "$.source.delimiter",
-        "is a setting of CSV files, and file_type says that these are none",
+        "is a setting of CSV files, and file_type is another type",
     ),
     (
         {"source": source(format="datastream-json", time_zone="UTC")},
         "$.source.time_zone",
-        "time_zone is no setting of datastream-json",
+        "time_zone is not a setting of datastream-json",
     ),
-    ({"source": source(format="canal-json", epoch=[{"gtid": "a"}])}, "$.source", "not of canal-json"),
+    ({"source": source(format="canal-json", epoch=[{"gtid": "a"}])}, "$.source", "canal-json has none"),
     ({"source": source(format="shareplex-json", times="connect")}, "$.source.times", "in one way only"),
 ]
 
 
-def test_of_a_format_that_is_not_known_only_that_is_said() -> None:
+def test_an_unknown_format_is_the_only_violation_of_its_source() -> None:
     more = {"delete_when": "gone", "ties": "order", "time_unit": "seconds"}
     for feed_source in (feed(format="row", **more), {"format": "row", "table": "raw.feed", "sequence_by": "n"}):
         found = violations(source=feed_source, keys=["id"])
@@ -105,8 +107,8 @@ def test_a_wrong_setting_is_named_with_its_place(settings: dict[str, Any], path:
     assert message in found[0].message
 
 
-def test_what_orders_and_deletes_shapes_the_fold_and_how_files_are_written_does_not() -> None:
-    told = {
+def test_order_and_deletes_shape_the_fold_and_the_encoding_of_files_does_not() -> None:
+    fingerprints = {
         name: fold_fingerprint(spec(source=feed(**more), keys=["id"]))
         for name, more in {
             "plain": {},
@@ -116,11 +118,11 @@ def test_what_orders_and_deletes_shapes_the_fold_and_how_files_are_written_does_
             "ties": {"ties": "order"},
         }.items()
     }
-    assert told["plain"] == told["tab"]
-    assert len(set(told.values())) == 4
+    assert fingerprints["plain"] == fingerprints["tab"]
+    assert len(set(fingerprints.values())) == 4
 
 
-def test_another_condition_for_rows_that_are_no_changes_needs_the_inputs_again() -> None:
+def test_another_condition_for_ignored_rows_needs_a_reread() -> None:
     plain, ignoring, other = (
         decode_fingerprints(spec(source=feed(**more), keys=["id"]))["source"]
         for more in ({}, {"ignore_when": "op = 'P'"}, {"ignore_when": "op = 'Q'"})
@@ -128,7 +130,7 @@ def test_another_condition_for_rows_that_are_no_changes_needs_the_inputs_again()
     assert len({plain, ignoring, other}) == 3
 
 
-def test_what_a_condition_names_is_looked_at_and_named_with_its_setting() -> None:
+def test_the_columns_of_a_condition_are_read_and_named_with_its_setting() -> None:
     rows = spec(source=feed(ignore_when="kind = 'before' AND NOT b"), keys=["id"]).source.rows
     assert rows is not None
     assert rows.looked_at == ["day", "n", "kind", "b"]
@@ -140,19 +142,19 @@ DATED: list[tuple[dict[str, Any], int | None, str | None]] = [
     (NUMBER, None, "Only numbers order its changes."),
     ({}, None, None),
     ({"n": "timestamp(3)"}, None, None),
-    (NUMBER, 7, "All its changes are dated before 2000."),
-    ({}, YEAR_2000 - 1, "All its changes are dated before 2000."),
+    (NUMBER, 7, "All its changes have a time before 2000."),
+    ({}, YEAR_2000 - 1, "All its changes have a time before 2000."),
     (NUMBER, YEAR_2000, None),
     ({"n": "timestamp(3)"}, 7, None),
 ]
 
 
 @pytest.mark.parametrize(("columns", "max_commit_us", "warning"), DATED)
-def test_numbers_that_date_changes_are_warned_of_where_they_count_no_time(
+def test_numbers_that_are_taken_as_times_give_a_warning_if_they_do_not_look_like_times(
     columns: dict[str, Any], max_commit_us: int | None, warning: str | None
 ) -> None:
-    told = spec(source=feed(sequence_by="n"), keys=["id"], columns=columns)
-    found = time_warning(told, max_commit_us)
+    numbered = spec(source=feed(sequence_by="n"), keys=["id"], columns=columns)
+    found = time_warning(numbered, max_commit_us)
     assert found is None if warning is None else (found or "").startswith(warning)
     for decided in ({"time_by": "t"}, {"time_unit": "microseconds"}):
         other = spec(source=feed(sequence_by="n", **decided), keys=["id"], columns=columns)
@@ -183,6 +185,6 @@ def test_conditions_are_read_as_sql_reads_them() -> None:
     ["", "a =", "= 1", "a = null", "a = 1 b", "(a", "a in ()", "a like 'x'", "upper(a) = 'X'", "a and", "not",
      f"a = {'1' * 256}"],
 )  # fmt: skip
-def test_what_is_no_condition_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_condition_is_refused(text: str) -> None:
     with pytest.raises(PredicateError):
         parse_predicate(text)

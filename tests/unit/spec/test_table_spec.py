@@ -1,4 +1,4 @@
-"""What a spec means: defaults, and every setting that is accepted."""
+"""Specs as values: the defaults, and every accepted setting."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -40,8 +40,8 @@ def test_the_smallest_spec_takes_every_default() -> None:
 
 def test_schemas_come_from_a_registry_or_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PASSWORD", "secret")
-    said = {"url": "https://registry:8081", "user": "me", "password": "${env:PASSWORD}"}
-    registry = spec(source=source(format="debezium-avro", registry=said)).source.registry
+    declared = {"url": "https://registry:8081", "user": "me", "password": "${env:PASSWORD}"}
+    registry = spec(source=source(format="debezium-avro", registry=declared)).source.registry
     assert registry == RegistrySpec("https://registry:8081", "me", "secret")
     assert "secret" not in repr(registry)
     assert spec(source=source(format="debezium-avro", schemas="s.json")).source.schemas == "/project/s.json"
@@ -78,15 +78,15 @@ def test_columns_have_a_short_and_a_long_form() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("written", "expected"),
     [
         ("all", TrackSpec("all", ())),
         (["a", "b"], TrackSpec("columns", ("a", "b"))),
         ({"except": ["a"]}, TrackSpec("except", ("a",))),
     ],
 )
-def test_tracked_columns_are_all_or_named_or_all_but_named(written: object, meant: TrackSpec) -> None:
-    assert spec(history={"track": written}).history.track == meant
+def test_tracked_columns_are_all_or_named_or_all_but_named(written: object, expected: TrackSpec) -> None:
+    assert spec(history={"track": written}).history.track == expected
 
 
 def test_changes_are_kept_for_ever_or_for_a_duration() -> None:
@@ -112,7 +112,7 @@ def test_a_time_zone_is_a_name_or_an_offset(zone: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("written", "expected"),
     [
         ("events", "/project/events"),
         ("../shared/*.gz", "/shared/*.gz"),
@@ -121,8 +121,8 @@ def test_a_time_zone_is_a_name_or_an_offset(zone: str) -> None:
         ("file:///x", "file:///x"),
     ],
 )
-def test_a_relative_path_starts_at_the_root_of_the_project(written: str, meant: str) -> None:
-    assert spec(source=source(path=written)).source.path == meant
+def test_a_relative_path_starts_at_the_root_of_the_project(written: str, expected: str) -> None:
+    assert spec(source=source(path=written)).source.path == expected
 
 
 def test_the_names_history_already_has_may_be_written_down() -> None:
@@ -145,7 +145,7 @@ def test_specs_are_frozen_and_equal_by_value() -> None:
         spec().table = "x"  # type: ignore[misc]
 
 
-def test_a_project_can_name_the_registry_of_sources_that_name_no_place(tmp_path: Path) -> None:
+def test_a_project_can_name_the_registry_of_sources_that_name_none(tmp_path: Path) -> None:
     (tmp_path / "siltstone.yaml").write_text('registry: {url: "https://registry:8081", token: t}')
     project = load_project(tmp_path)
     known = RegistrySpec("https://registry:8081", token="t")
@@ -161,7 +161,7 @@ def test_a_project_can_name_the_registry_of_sources_that_name_no_place(tmp_path:
     assert registry(format="dts-avro") is None
 
 
-def test_how_old_data_may_be_is_the_tables_word_then_the_projects() -> None:
+def test_fresh_within_of_a_table_overrides_the_projects() -> None:
     of_project = replace(project(), quality=QualitySpec(fresh_within=timedelta(days=2)))
     for settings, expected in (
         ({}, timedelta(days=2)),
@@ -170,5 +170,5 @@ def test_how_old_data_may_be_is_the_tables_word_then_the_projects() -> None:
     ):
         assert table_spec(values(quality=settings), of_project).quality.fresh_within == expected
     assert spec().quality.fresh_within is None
-    assert "fresh" in violation(quality={"fresh_within": "0s"}).message
+    assert "no data has an age of 0" in violation(quality={"fresh_within": "0s"}).message
     assert "is not a duration" in violation(quality={"fresh_within": "never"}).message

@@ -26,8 +26,8 @@ def test_words_that_look_like_truth_or_time_stay_text(file: Path) -> None:
 
 
 def test_a_default_keeps_all_its_digits(file: Path) -> None:
-    told = "{default: 1234567890.1234567891}"
-    assert repr(read(file, f"a: {told}\n").value) == "{'a': {'default': 1234567890.1234567891}}"
+    written = "{default: 1234567890.1234567891}"
+    assert repr(read(file, f"a: {written}\n").value) == "{'a': {'default': 1234567890.1234567891}}"
 
 
 def test_every_value_knows_its_line(file: Path) -> None:
@@ -39,7 +39,7 @@ def test_every_value_knows_its_line(file: Path) -> None:
 WRONG = {
     "a: [1\nb: 2\n": ("the file is not YAML", 2, 2),
     "a: 1\n\tb: 2\n": ("the file is not YAML", 2, 1),
-    "a: 1\na: 2\n": ("the key is here twice (first in line 1)", 2, 1),
+    "a: 1\na: 2\n": ("the key is repeated (first in line 1)", 2, 1),
     "1: a\n": ("the key 1 is not a text", 1, 1),
     "a: !!binary x\n": ("the tag", 1, 1),
     "a: &x [*x]\n": ("the value contains itself", 1, 4),
@@ -60,7 +60,7 @@ def test_a_faulty_file_is_named_with_line_and_column(
     assert (found.file, found.line, found.column) == (file, *expected[1:])
 
 
-def test_a_file_that_is_missing_or_no_text_is_a_violation(file: Path) -> None:
+def test_a_file_that_is_missing_or_not_a_text_is_a_violation(file: Path) -> None:
     assert "cannot be read" in read_document(file).violations[0].message
     file.write_bytes(b"a: \xff\xfe\n")
     assert "UTF-8" in read_document(file).violations[0].message

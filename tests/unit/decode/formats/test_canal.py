@@ -18,7 +18,7 @@ from tests.unit.neighbours.canal_rule import resolve
 
 SOURCE = SourceSpec("canal-json", "/data/canal/*")
 TYPES = {"id": "int(11)", "a": "varchar(9)"}
-MISFIT = "a field of the message has a type that Canal does not give it"
+MISFIT = "a field of the message has a type that Canal does not write"
 ROW = [{"id": "1", "a": "x"}]
 
 
@@ -80,7 +80,7 @@ def images(events: list[Event]) -> list[tuple[str | None, Any, Any]]:
         (message("QUERY", isDdl=None, sql="truncate items", table=None), ("change", "truncate")),
         (
             message("DDL", isDdl=True, sql="truncate items", database="", table=""),
-            ("reject", "a TRUNCATE whose table is not told"),
+            ("reject", "a TRUNCATE that does not name its table"),
         ),
         (message("QUERY", isDdl=False, sql="truncate items"), ("control", "query")),
         (message("QUERY", isDdl=True, sql="alter table items"), ("control", "ddl")),
@@ -97,7 +97,7 @@ def images(events: list[Event]) -> list[tuple[str | None, Any, Any]]:
         (message("X" * 30, ROW), ("reject", f'unknown type "{"X" * 20}"')),
         (message("INSERT", ROW, table=None), ("reject", "database or table is missing")),
         (message("INSERT", ROW, es=None), ("reject", "es, the time of the change, is missing")),
-        (message("INSERT", ROW, es=10**15), ("reject", "es, the time of the change, is no time in milliseconds")),
+        (message("INSERT", ROW, es=10**15), ("reject", "es, the time of the change, is not a time in milliseconds")),
         (message("INSERT", []), ("reject", "INSERT without rows in data")),
         (message("UPDATE", None, ROW), ("reject", "UPDATE without rows in data")),
         (message("UPDATE", ROW, ROW * 2), ("reject", "old and data have different numbers of rows")),

@@ -70,15 +70,15 @@ def test_an_event_in_a_cloud_event_is_the_same_change(is_described: bool) -> Non
 
 REJECTED = {
     json.dumps(CLOUD | {"datacontenttype": "application/avro", "data": "AAAAAAEAAgICAg=="}): (
-        "the data of the CloudEvent is application/avro: only that in JSON is read"
+        "the data of the CloudEvent is application/avro: only JSON is supported"
     ),
     json.dumps(CLOUD | {"data": "x"}): NO_DATA,
     json.dumps({name: part for name, part in CLOUD.items() if name != "data"} | {"data_base64": "AA=="}): NO_DATA,
     json.dumps({name: part for name, part in CLOUD.items() if not name.startswith("iodebezium")}): "op is missing",
     json.dumps(CLOUD | {"iodebeziumlsn": "here", "iodebeziumop": "u"}): (
-        "a field of the envelope has a type that Debezium does not give it"
+        "a field of the envelope has a type that Debezium does not write"
     ),
-    json.dumps(CLOUD | {"iodebeziumtsms": "now"}): "a field of the envelope has a type that Debezium does not give it",
+    json.dumps(CLOUD | {"iodebeziumtsms": "now"}): "a field of the envelope has a type that Debezium does not write",
 }
 
 

@@ -71,7 +71,7 @@ ORDERED = [
     (gtids("INSERT", "mysql-bin.000634", 22803), gtids("UPDATE-INSERT", "mysql-bin.000634", "123118")),
     (gtids("DELETE", "b.999999", 9), gtids("INSERT", "b.1000000", 4)),
     (gtids("UPDATE-DELETE", "b.1", 9), gtids("UPDATE-INSERT", "b.1", 9, "2024-05-06T12:16:02")),
-    # A stream that is created again with GTIDs goes on in the log of the one before.
+    # A recreated stream with GTIDs continues in the log of the earlier stream.
     (mysql("INSERT", "b.000001", 9), gtids("INSERT", "b.000001", 10)),
     (mysql("INSERT", "b.000009", 9), gtids("INSERT", "b.000010", 4, log_file="", log_position=0)),
     (mysql("UPDATE-DELETE", "b.000001", 9), mysql("UPDATE-INSERT", "b.000001", 9)),
@@ -119,7 +119,7 @@ KNOWN = [
     (nowhere("HR", "scn", "rs_id", "row_id", "ssn", "tx_id", "log_file"), ("read", "snapshot", "HR.t", None, False)),
     (nowhere("dbo", "lsn", "tx_id"), ("read", "snapshot", "dbo.t", None, False)),
 ]
-UNTIMED = "a streamed change whose source_timestamp, which orders changes, is missing or no time"
+UNTIMED = "a streamed change whose source_timestamp, which orders changes, is missing or not a time"
 REJECTED = [
     ("{", "not JSON"),
     ("", "not JSON"),
@@ -127,8 +127,8 @@ REJECTED = [
     (mysql("INSERT", "b.1", 7, payload={"id": "\ud800"}), "not JSON"),
     ("[1]", "not a JSON object"),
     ('{"source_metadata": "text"}', "not a JSON object"),
-    (event("INSERT", schema="s", database="db"), "source_metadata does not tell which database it is"),
-    ('{"op":"c","source":{}}', "source_metadata is missing: no event of Datastream"),
+    (event("INSERT", schema="s", database="db"), "source_metadata does not show which database it is"),
+    ('{"op":"c","source":{}}', "source_metadata is missing: not an event of Datastream"),
     (postgresql("UPDATE", "16/2A50H3"), "a streamed change without a position"),
     (mysql("UPDATE", "", 0), "a streamed change without a position"),
     (mysql("UPDATE", "no number", 7), "a streamed change without a position"),

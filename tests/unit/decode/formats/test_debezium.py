@@ -1,4 +1,4 @@
-"""What each line of Debezium is, why a line is nothing, and what an event says."""
+"""The kind of each line of Debezium, the reasons of rejects, and the content of events."""
 
 import json
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ CONTROL = {
 }  # fmt: skip
 
 FLAT = "neither a change nor a control event of Debezium"
-MISFIT = "a field of the envelope has a type that Debezium does not give it"
+MISFIT = "a field of the envelope has a type that Debezium does not write"
 COLUMNS: list[dict[str, Any]] = [
     {"ts_ms": 1_790_000_000_000}, {"status": "BEGIN"}, {"status": "END", "ts_ms": 5}, {"ddl": "x"}, {"value": None},
     {"aggregate_type": "order", "type": "created"}, {"payload": None}, {"tableChanges": "3"},
@@ -89,7 +89,7 @@ REJECTED = {
     wrapped({"after": {"id": 1}, "op": "c"}): "source is missing",
     event("c", after={"id": 1}, source={"connector": None}): "source.connector is missing",
     event("c", after={"id": 1}, source={"connector": "cassandra"}): (
-        f'connector "cassandra" is not read: {", ".join(sorted(CONNECTORS, key=str.lower))} are'
+        f'connector "cassandra" is not supported; supported: {", ".join(sorted(CONNECTORS, key=str.lower))}'
     ),
     event("c", after={"id": 1}, source={"table": None}): "source.table is missing",
     event("u", before={"id": 1}): 'op "u" without an after image',

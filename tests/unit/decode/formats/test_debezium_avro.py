@@ -157,7 +157,7 @@ def test_cells_and_documents_are_those_of_json(tmp_path: Path) -> None:
     of_mongodb = source | {"connector": "mongodb", "collection": "t", "ord": 1}
     row = {"id": {"value": 1, "set": True}, "name": None}
     update = {"removedFields": ["b"], "updatedFields": '{"a": 1}'}
-    told = [
+    pairs = [
         (1, {"id": row["id"]}, 2, {"after": row, "source": of_yugabytedb, "op": "u", "ts_ms": 5}),
         (
             3,
@@ -167,8 +167,8 @@ def test_cells_and_documents_are_those_of_json(tmp_path: Path) -> None:
         ),
         (3, {"id": "7"}, 4, {"after": None, "updateDescription": update, "source": of_mongodb, "op": "u", "ts_ms": 5}),
     ]
-    framed = [message(frame(n, schemas[n], v), frame(k, schemas[k], key)) for k, key, n, v in told]
-    lines = [json.dumps({"topic": "srv.shop.items", "key": key, "value": v}) for _, key, _, v in told]
+    framed = [message(frame(n, schemas[n], v), frame(k, schemas[k], key)) for k, key, n, v in pairs]
+    lines = [json.dumps({"topic": "srv.shop.items", "key": key, "value": v}) for _, key, _, v in pairs]
     found = decoded(framed, kind="debezium-avro", schemas=schemas_file(tmp_path, schemas))
     assert [by_value(one) for one in found] == [by_value(one) for one in decoded(lines)]
     assert [one.after for one in found] == [b'{"id":1}', b'{"_id": 7}', b'{"_id":7,"a":1,"b":null}']
@@ -197,7 +197,7 @@ CASES: list[tuple[str, Any]] = [
     ("null", "null_message"),
     (message(frame(9, HEARTBEAT, {"ts_ms": 1}), None), "the value: schema 9 is not known"),
     (message(GOOD, frame(8, KEY, {"id": 1})), "the key: schema 8 is not known"),
-    (message(frame(5, "string", "one"), None), "the value: schema 5 describes no record"),
+    (message(frame(5, "string", "one"), None), "the value: schema 5 does not describe a record"),
     (message(frame(6, "string", "{}"), None), "the value: schema 6 is of type JSON"),
     (message(GOOD, frame(7, KEY, {"id": 1})), "the key: schema 7 is no Avro schema"),
     (message(frame(10, KEY, {"id": 1}), None), "the value: schema 10 is no Avro schema"),
@@ -207,9 +207,9 @@ CASES: list[tuple[str, Any]] = [
     (message(GOOD_KEY[:5] + GOOD[5:], GOOD_KEY), "the value: schema 1 does not fit the body"),
     (message(GOOD.replace(b"postgresql", b"postgres\xff\xff"), GOOD_KEY), "the value: schema 2 does not fit the body"),
     (message(GOOD, GOOD_KEY + b"\x00"), "the key: schema 1 does not fit the body"),
-    ('{"value": ""}', "the value: empty, where a Confluent frame should be"),
-    (message(b"\x00\x00\x00", None), "the value: a Confluent frame cut short"),
-    (message(b"{}", None), "the value: no Confluent frame, its first byte is 0x7B"),
+    ('{"value": ""}', "the value: empty instead of a Confluent frame"),
+    (message(b"\x00\x00\x00", None), "the value: a truncated Confluent frame"),
+    (message(b"{}", None), "the value: not a Confluent frame: its first byte is 0x7B"),
     ("{", "not JSON"),
     ("not base64", "the value is not base64"),
     (pair(*events()[0])[1], "a JSON object without a value in base64"),

@@ -116,9 +116,9 @@ UNPLACED = {
     line(VITESS | {"vgtid": gtids(**{"-80": "current"})}): "a streamed change without a position",
     line(VITESS | {"vgtid": '{"shard": 1}'}): "a streamed change without a position",
     line(YUGABYTEDB | {"lsn": None, "sequence": None}): "a streamed change without a position",
-    line(YUGABYTEDB | {"lsn": "abc"}): "a field of the envelope has a type that Debezium does not give it",
+    line(YUGABYTEDB | {"lsn": "abc"}): "a field of the envelope has a type that Debezium does not write",
     line(DB2 | {"connector": "cockroachdb"}): (
-        f'connector "cockroachdb" is not read: {", ".join(sorted(CONNECTORS, key=str.lower))} are'
+        f'connector "cockroachdb" is not supported; supported: {", ".join(sorted(CONNECTORS, key=str.lower))}'
     ),
 }
 

@@ -128,7 +128,7 @@ def test_tables_are_named_by_the_row_or_by_the_only_spec() -> None:
         == "shop.items"
     )
     assert outcome(one(text, ["shop.items", "shop.other"])) == (
-        "the row does not say its table (add.fields: table), and the specs name several"
+        "the row does not name its table (add.fields: table), and the specs name several"
     )
     assert one(line(ROW | MYSQL), ["shop.items", "a.items"]).table == "shop.items"
 
@@ -176,7 +176,7 @@ BROKEN = {
     "[1, 2]": "not a JSON object",
     '{"id": 1': "not JSON",
     "": "empty line",
-    line(ROW | MYSQL | {"__source_pos": "far"}): "a field of the envelope has a type that Debezium does not give it",
+    line(ROW | MYSQL | {"__source_pos": "far"}): "a field of the envelope has a type that Debezium does not write",
 }  # fmt: skip
 
 

@@ -198,9 +198,9 @@ def test_what_is_malformed_is_rejected_with_its_reason() -> None:
     table = "metadata.schema-name or metadata.table-name is missing"
     assert [event.reason for event in events] == [
         "not JSON", "not a JSON object", "not a JSON object", "not UTF-8 text", "metadata is missing",
-        "a field of the message has a type that DMS does not give it", "metadata.operation is missing",
-        'unknown operation "upsert"', table, table, "metadata.timestamp is missing", "metadata.timestamp is no time",
-        "metadata.commit-timestamp is no time", 'operation "insert" without data', 'operation "insert" without data',
+        "a field of the message has a type that DMS does not write", "metadata.operation is missing",
+        'unknown operation "upsert"', table, table, "metadata.timestamp is missing", "metadata.timestamp is not a time",
+        "metadata.commit-timestamp is not a time", 'operation "insert" without data', 'operation "insert" without data',
     ]  # fmt: skip
     assert {event.kind for event in events} == {"reject"}
 

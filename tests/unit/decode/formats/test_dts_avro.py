@@ -31,7 +31,7 @@ from tests.dts_records import (
 )
 
 ONE = [integer(1), text("a")]
-NO_RECORD = "the bytes are no record of DTS"
+NO_RECORD = "the bytes are not a record of DTS"
 
 
 def decoded(texts: list[str], **keys: tuple[str, ...]) -> list[Event]:
@@ -62,7 +62,7 @@ CASES: list[tuple[str, tuple[str, str | None, str | None]]] = [
     (ddl('TRUNCATE "other"."items" CASCADE'), ("change", "truncate", "other.items")),
     (ddl("TRUNCATE TABLE `my.tab`"), ("change", "truncate", "shop.my.tab")),
     (ddl("truncate items", "shop.items"), ("change", "truncate", "shop.items")),
-    (ddl("truncate items, others"), ("reject", "a TRUNCATE whose table is not told", None)),
+    (ddl("truncate items, others"), ("reject", "a TRUNCATE that does not name its table", None)),
     (ddl("create table truncated (id int)"), ("control", "ddl", None)),
     (line(record("BEGIN", position="0@0", objectName=None)), ("control", "transaction_begin", None)),
     (line(record("COMMIT")), ("control", "transaction_end", "shop.items")),
@@ -79,7 +79,7 @@ CASES: list[tuple[str, tuple[str, str | None, str | None]]] = [
     ),
     (line(record("INSERT", MYSQL, None, ONE, tags={"l_tb_name": ""})), ("change", "insert", "shop.items")),
     (json.dumps({"value": line(record("INSERT", MYSQL, None, ONE)), "offset": 7}), ("change", "insert", "shop.items")),
-    (line(record("INSERT", MYSQL, None, ONE[:1])), ("reject", "not as many values as fields", "shop.items")),
+    (line(record("INSERT", MYSQL, None, ONE[:1])), ("reject", "the numbers of values and fields differ", "shop.items")),
     (line(record("INSERT", MYSQL, ONE, None)), ("reject", "INSERT without afterImages", "shop.items")),
     (line(record("INSERT", MYSQL, None, "text")), ("reject", "INSERT without afterImages", "shop.items")),
     (line(record("DELETE", MYSQL, None, ONE)), ("reject", "DELETE without beforeImages", "shop.items")),
@@ -94,7 +94,7 @@ CASES: list[tuple[str, tuple[str, str | None, str | None]]] = [
     ),
     (
         line(record("INSERT", MYSQL, None, ONE, sourceTimestamp=10**15)),
-        ("reject", "sourceTimestamp is no time in seconds", "shop.items"),
+        ("reject", "sourceTimestamp is not a time in seconds", "shop.items"),
     ),
     (
         line(record("UPDATE", MYSQL, ONE, [integer(1), text(b"\xff\xfe")])),
@@ -119,7 +119,7 @@ CASES: list[tuple[str, tuple[str, str | None, str | None]]] = [
     ('{"op": "c", "source": {}, "after": {}}', ("reject", "a JSON object without a value in base64", None)),
     (
         base64.b64encode(b"Obj\x01" + bytes(60)).decode(),
-        ("reject", "a whole Avro file, where one record should be", None),
+        ("reject", "a whole Avro file instead of one record", None),
     ),
 ]
 
@@ -129,8 +129,8 @@ def test_a_record_is_a_change_a_control_event_or_a_reject_with_its_reason(
     given: str, expected: tuple[str, str | None, str | None]
 ) -> None:
     (found,) = decoded([given])
-    said = {"change": found.op, "control": found.control_kind, "reject": found.reason}[found.kind]
-    assert (found.kind, said, found.table) == expected
+    outcome = {"change": found.op, "control": found.control_kind, "reject": found.reason}[found.kind]
+    assert (found.kind, outcome, found.table) == expected
 
 
 def test_what_is_around_the_row_is_kept_and_both_generations_are_the_same() -> None:
@@ -140,7 +140,7 @@ def test_what_is_around_the_row_is_kept_and_both_generations_are_the_same() -> N
     assert (insert.ingest_us, insert.event_id, insert.tx_id) == (SECOND * 1_000_000 + 500_000, "1", "g:1")
     assert (insert.tx_order, insert.connector, insert.origin) == (1, "dts-mysql", "stream")
     fields = '[{"name":"id","dataTypeNumber":3},{"name":"name","dataTypeNumber":253}]'
-    assert insert.row_schema == f'{{"dts":"MySQL","fields":{fields},"told":";"}}'
+    assert insert.row_schema == f'{{"dts":"MySQL","fields":{fields},"facts":";"}}'
     assert insert.key_schema == '{"pk_uk_info":{"PRIMARY":["id"]}}'
     assert (insert.after, insert.row_schema) == (short.after, short.row_schema)
 
@@ -152,8 +152,12 @@ def test_a_read_has_a_time_and_no_position() -> None:
 
 def test_control_events_say_what_the_record_says() -> None:
     statement, filler = decoded([ddl("create table a (id int)"), base64.b64encode(bytes(48)).decode()])
-    said = json.loads(statement.control or b"")
-    assert (said["operation"], said["statement"], said["objectName"]) == ("DDL", "create table a (id int)", "shop")
+    written = json.loads(statement.control or b"")
+    assert (written["operation"], written["statement"], written["objectName"]) == (
+        "DDL",
+        "create table a (id int)",
+        "shop",
+    )
     assert set(json.loads(filler.control or b"").values()) == {None}
 
 
@@ -322,8 +326,8 @@ def test_values_say_what_the_number_of_a_type_does_not(before: Any, after: Any, 
     types = {"id": 3, "n": 246, "blob": 252}
     old, new = [integer(1), before, blob(b"")], [integer(1), after, None]
     update, insert = decoded([line(record("UPDATE", types, old, new)), line(record("INSERT", types, None, new))])
-    assert json.loads(update.row_schema or "")["told"] == f";{fact};b"
-    assert update.schema_hash == insert.schema_hash  # of the same columns, whatever the values say
+    assert json.loads(update.row_schema or "")["facts"] == f";{fact};b"
+    assert update.schema_hash == insert.schema_hash  # of the same columns, whatever their values
 
 
 # --- bytes ----------------------------------------------------------------------------------------------------------

@@ -182,8 +182,8 @@ def test_rows_without_a_position_are_where_they_were_delivered() -> None:
         assert (in_topic.channel, in_topic.kafka_partition, in_topic.kafka_offset) == ("maxwell", 1, 2)
     (other,) = decoded(row(table="f"))
     assert (other.op, other.position) == ("insert", None)  # of a table that no spec declares: it decides nothing
-    (said,) = decoded(row(position="mysql-bin.000001:4"), source=replace(SOURCE, order="coordinates"))
-    assert str(said.position).startswith("0001-")
+    (found,) = decoded(row(position="mysql-bin.000001:4"), source=replace(SOURCE, order="coordinates"))
+    assert str(found.position).startswith("0001-")
 
 
 def test_a_gtid_names_a_transaction_and_push_ts_is_when_it_was_sent() -> None:

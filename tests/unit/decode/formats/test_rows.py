@@ -30,16 +30,16 @@ TIMES = [
 ]  # fmt: skip
 TEXTS = ["", "!", "A", "AA", "AB", "B", "a", "\u00e9", "\uffff", "\U0001f600"]
 FIRST, LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
-NO_TIME = "no sequence column tells a time or a number; name a column with the time under source.time_by"
+NO_TIME = "no sequence column is a time or a number; name a column with the time under source.time_by"
 
 
 def schema(**kinds: str) -> str:
-    """What a file says of its columns."""
+    """The columns that a file declares."""
     return json.dumps({"columns": [[name, kind, ["text", None, None]] for name, kind in kinds.items()]})
 
 
 def found(
-    values: list[Any], zone: str = "UTC", said: str | None = None, binaries: Any = "bytes", **settings: Any
+    values: list[Any], zone: str = "UTC", declared: str | None = None, binaries: Any = "bytes", **settings: Any
 ) -> list[Event]:
     sequence = settings.pop("sequence_by", (("n", "any"),))
     conditions: dict[str, Any] = {k: parse_predicate(v) if "when" in k else v for k, v in settings.items()}
@@ -47,7 +47,7 @@ def found(
     texts = [value if isinstance(value, str) else json.dumps(value) for value in values]
     source = SourceSpec("rows", "x", time_zone=zone, rows=rows, binaries=binaries)
     lines = [text.encode("utf-8", "surrogateescape") for text in texts]
-    return decode_messages([Message("a", line, text, said) for line, text in enumerate(lines, 1)], source, {})
+    return decode_messages([Message("a", line, text, declared) for line, text in enumerate(lines, 1)], source, {})
 
 
 def places(values: list[Any], *args: Any, **settings: Any) -> list[str | None]:
@@ -154,18 +154,18 @@ def test_numbers_in_json_keep_all_their_digits() -> None:
 
 def test_bytes_are_ordered_as_bytes_where_the_file_or_the_spec_says_so() -> None:
     ordered = sorted([bytes([0, 0, 0, n]) for n in (0, 104, 208, 255)] + [b"", b"\xd7m\xf8", b"\xd7m\xf8\xe7", b"\xff"])
-    base64 = [{"s": b64encode(value).decode(), "n": 7} for value in ordered]  # 1234 stands for three of them
+    base64 = [{"s": b64encode(value).decode(), "n": 7} for value in ordered]  # 1234 is three of them
     typed, any_kind, by_spec = (
         schema(s="binary", n="string"),
         (("s", "any"), ("n", "any")),
         (("s", "bytes"), ("n", "any")),
     )
-    expected = places(base64, said=typed, sequence_by=any_kind)
+    expected = places(base64, declared=typed, sequence_by=any_kind)
     assert is_ascending(expected)
-    assert set(times(base64, said=typed, sequence_by=any_kind)) == {7}
+    assert set(times(base64, declared=typed, sequence_by=any_kind)) == {7}
     assert (
         places(base64, sequence_by=by_spec)
-        == places(base64, said=typed, binaries="hex", sequence_by=by_spec)
+        == places(base64, declared=typed, binaries="hex", sequence_by=by_spec)
         == expected
     )
     in_hex = [{"s": value.hex(), "n": 7} for value in ordered]
@@ -178,7 +178,7 @@ def test_objects_and_lists_have_no_order() -> None:
     parts: list[Any] = [{"n": {"n": 9}}, {"n": [1]}, {"n": "{}"}, {"n": "[]"}]
     texts: list[Any] = [{"n": "{6F9619FF-8B86-D011-B42D-00C04FC964FF}"}, {"n": "[a"}, {"n": "{"}]
     assert set(reasons(parts)) == {'sequence column "n": the value is not a number, a time or text'}
-    assert set(reasons(texts, time_by="n")) == {'time column "n": the value is no time'}
+    assert set(reasons(texts, time_by="n")) == {'time column "n": the value is not a time'}
 
 
 def test_several_columns_order_one_after_the_other() -> None:
@@ -248,7 +248,7 @@ def test_infinity_orders_rows_but_dates_none() -> None:
     assert times(rows, time_by="t") == [7, 8, 9]
     assert is_ascending(places(rows, time_by="t"))
     assert reasons(rows) == [NO_TIME, None, NO_TIME]
-    no_time = 'time column "n": the value is no time'
+    no_time = 'time column "n": the value is not a time'
     assert reasons(rows, time_by="n") == [no_time, None, no_time]
 
 
@@ -293,8 +293,8 @@ def test_conditions_compare_times_as_times_where_the_column_is_known_to_have_the
     assert declared == ["delete", "delete", "update", "update", "delete"]
     as_texts = ["update"] * 3 + ["delete", "update"]
     assert ops(rows, delete_when=when) == as_texts
-    assert ops(rows, delete_when=when, said=schema(x="string")) == as_texts
-    assert ops(rows, delete_when=when, said=schema(x="timestamp"))[:3] == ["delete", "delete", "update"]
+    assert ops(rows, delete_when=when, declared=schema(x="string")) == as_texts
+    assert ops(rows, delete_when=when, declared=schema(x="timestamp"))[:3] == ["delete", "delete", "update"]
 
 
 def test_conditions_say_what_a_row_does_and_never_fail() -> None:
@@ -311,13 +311,13 @@ def test_conditions_say_what_a_row_does_and_never_fail() -> None:
 
 
 def test_a_row_is_the_image_after_a_change_and_of_a_delete_the_one_before() -> None:
-    said, when = schema(n="int"), {"delete_when": "op = 'D'", "truncate_when": "op = 'T'"}
-    put, delete, truncate = found([{"n": 1}, {"n": 1, "op": "D"}, {"n": 1, "op": "T"}], said=said, **when)
+    declared, when = schema(n="int"), {"delete_when": "op = 'D'", "truncate_when": "op = 'T'"}
+    put, delete, truncate = found([{"n": 1}, {"n": 1, "op": "D"}, {"n": 1, "op": "T"}], declared=declared, **when)
     assert (put.after, put.before) == (put.text, None)
     assert (delete.after, delete.before) == (None, delete.text)
     assert (truncate.after, truncate.before) == (None, None)
     assert (put.table, put.source, put.connector, put.origin) == ("a.b", "rows:a.b", "rows", "stream")
-    assert put.row_schema == said
+    assert put.row_schema == declared
     assert put.schema_hash == delete.schema_hash is not None
 
 
@@ -336,7 +336,7 @@ def test_a_row_without_a_place_is_rejected_with_its_reason() -> None:
 def test_a_null_line_is_the_null_message_of_a_topic_but_not_in_a_file_with_columns() -> None:
     controls = found(["null", " null\r"])
     assert [(row.kind, row.control_kind, row.table) for row in controls] == [("control", "null_message", "a.b")] * 2
-    assert [row.kind for row in found(["null"], said=schema(n="string"))] == ["reject"]
+    assert [row.kind for row in found(["null"], declared=schema(n="string"))] == ["reject"]
 
 
 def test_a_row_that_the_spec_ignores_is_a_control_event_whatever_else_is_wrong_with_it() -> None:

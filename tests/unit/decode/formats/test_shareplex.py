@@ -19,7 +19,7 @@ SOURCE = SourceSpec("shareplex-json", "/data/shareplex/*.jsonl")
 TABLE = "own.t"
 DECLARED = {TABLE: ("id",)}
 ROW = {"id": "1"}
-WRONG_TIME = "meta.time is no time such as 2017-06-16T14:24:34"
+WRONG_TIME = "meta.time is not a time such as 2017-06-16T14:24:34"
 NO_TIMES = ("", "2017-06-16", "16-JUN-17", "2017-06-16T24:00:00", "2017-02-30T00:00:00")
 
 
@@ -71,7 +71,7 @@ KINDS = [
     (b'{"meta": "\xff"}', "not UTF-8 text"),
     (operation("ins", {"id": "\ud800"}), "not JSON"),
     (json.dumps({"value": operation("ins", {"id": "\ud800"})}), WRONG_TYPE),
-    *[(operation("ins", ROW, scn=scn), f'meta.scn "{scn}" is no whole number') for scn in ("abc", "-1", "1.5", 1.5)],
+    *[(operation("ins", ROW, scn=scn), f'meta.scn "{scn}" is not a whole number') for scn in ("abc", "-1", "1.5", 1.5)],
     *[(operation("ins", ROW, **{name: count}), WRONG_TYPE) for name in ("seq", "size") for count in ("one", "", 1.5)],
 ]
 

@@ -178,7 +178,7 @@ def test_a_bad_record_is_rejected() -> None:
     assert reasons == [
         "a data change record without mods",
         "table_name is missing",
-        "record_sequence is missing, or no number",
+        "record_sequence is missing or not a number",
     ]
 
 

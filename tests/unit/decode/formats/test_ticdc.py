@@ -78,9 +78,9 @@ def test_a_changed_key_in_an_update_is_a_delete_and_an_insert() -> None:
 
 
 def test_where_and_when_a_message_was_delivered_does_not_matter() -> None:
-    (first, again) = read(framed(documented()), framed(documented(ts=1), offset=99, partition=3))
-    assert first.position == again.position
-    assert (again.channel, again.kafka_partition, again.kafka_offset) == ("t", 3, 99)
+    (first, second) = read(framed(documented()), framed(documented(ts=1), offset=99, partition=3))
+    assert first.position == second.position
+    assert (second.channel, second.kafka_partition, second.kafka_offset) == ("t", 3, 99)
 
 
 def test_a_watermark_is_a_heartbeat_of_its_partition() -> None:

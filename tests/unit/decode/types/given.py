@@ -1,4 +1,4 @@
-"""Readers of one column, as the tests need them."""
+"""Readers of one column, for the tests."""
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -14,10 +14,10 @@ LOCAL, ZONED = T.TimestampNTZType(), T.TimestampType()
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def column(encoding: Encoding | str, kind: T.DataType, guessed: bool = False) -> ColumnShape:
+def column(encoding: Encoding | str, kind: T.DataType, is_guessed: bool = False) -> ColumnShape:
     """A column with one encoding."""
     made = encoding if isinstance(encoding, Encoding) else Encoding(encoding)  # type: ignore[arg-type]
-    return ColumnShape("a", kind, ((None, made),), guessed=guessed)
+    return ColumnShape("a", kind, ((None, made),), is_guessed=is_guessed)
 
 
 def reader(
@@ -26,14 +26,14 @@ def reader(
     time_zone: str = "UTC",
     is_mysql: bool = False,
     is_key: bool = False,
-    guessed: bool = False,
+    is_guessed: bool = False,
 ) -> ColumnReader:
-    """The reader of such a column."""
-    return column_reader(column(encoding, kind, guessed), None, is_mysql, time_zone, is_key)
+    """The reader of a column with one encoding."""
+    return column_reader(column(encoding, kind, is_guessed), None, is_mysql, time_zone, is_key)
 
 
 def converted(found: ColumnReader, values: list[Any]) -> list[Any]:
-    """The stored values; one by one and all at once they are the same, also with a null among them."""
+    """The stored values, which must be equal one by one and all at once, also with a null among them."""
     alone = [None if value is None else found.convert(value) for value in values]
     for value, stored in zip(values, alone, strict=True):
         assert repr(found.convert_all([value, None, value])) == repr([stored, None, stored]), value

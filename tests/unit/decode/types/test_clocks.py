@@ -33,7 +33,7 @@ def test_a_count_that_needs_more_than_64_bits_is_no_time() -> None:
         assert (found == [None, None]) == (unit == "millis")
 
 
-def test_a_written_time_of_day_is_stored_like_a_counted_one_and_other_text_as_it_stands() -> None:
+def test_a_written_time_of_day_is_stored_like_a_counted_one_and_other_text_unchanged() -> None:
     texts = [*CLOCKS, *OTHERS, *WORDS]
     of_connector = ["05:00:00.000000", *list(CLOCKS)[1:], *OTHERS, *[None] * len(WORDS)]
     wanted = {

@@ -1,4 +1,4 @@
-"""Columns of values: converted at once they are what they are one by one, whatever stands in them."""
+"""Columns of any values: converted at once, they equal the values converted one by one."""
 
 import json
 import random
@@ -19,7 +19,7 @@ INT, LONG, DOUBLE, FLOAT, FLAG = T.IntegerType(), T.LongType(), T.DoubleType(), 
 STRING, BINARY, DATE = T.StringType(), T.BinaryType(), T.DateType()
 LEAP = micros(2024, 2, 29, 12, 30, 45)
 (PRICE, CENTS) = decimals("12.50", "249.30")
-KINDS: tuple[tuple[str, int | None, T.DataType, str, Any], ...] = (  # a usual value, and what is stored of it
+KINDS: tuple[tuple[str, int | None, T.DataType, str, Any], ...] = (  # a usual value, and its stored value
     ("integer", None, LONG, "1", 1),
     ("integer", None, INT, "-7", -7),
     ("text", None, STRING, '"caf\\u00e9"', "café"),
@@ -118,10 +118,10 @@ def test_a_usual_value_of_every_kind_is_stored(
 
 @pytest.mark.parametrize(("kind", "size", "stored", "text", "wanted"), KINDS, ids=IDS)
 @pytest.mark.parametrize(("zone", "is_key"), [("UTC", False), ("Europe/Berlin", False), ("UTC", True)])
-def test_a_column_is_what_its_values_are(
+def test_a_column_converts_like_its_single_values(
     kind: str, size: int | None, stored: T.DataType, text: str, wanted: Any, zone: str, is_key: bool
 ) -> None:
-    """In columns of one value, of a usual one among others, of all that are alike, and of any."""
+    """Columns of one value, of usual and other values, of equal values, and of any values."""
     found = reader_of(kind, size, stored, time_zone=zone, is_key=is_key)
     usual, draw = parse(text), random.Random(json.dumps([kind, size, text, zone]))
     columns = [[odd, usual, None] for odd in ODD] + [ODD, [usual] * 3, [None], []]
@@ -133,7 +133,7 @@ def test_a_column_is_what_its_values_are(
         pa.array(made, arrow_type(stored))
     for value in ODD:
         if found.convert(value) is None:
-            assert found.fate(value) in ("unavailable", "unkept", "unfit")
+            assert found.loss_reason(value) in ("unavailable", "unrepresentable", "invalid")
 
 
 def test_any_encoding_has_a_converter_to_any_type() -> None:

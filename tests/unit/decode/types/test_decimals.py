@@ -1,4 +1,4 @@
-"""Decimals: no digit is lost, however a number comes."""
+"""Decimals: every form of a number keeps all digits."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ STRING = T.StringType()
 
 
 def as_base64(number: int) -> str:
-    """Minimal big-endian two's complement, as Java's BigInteger gives it."""
+    """Minimal big-endian two's complement, as of Java's BigInteger."""
     size = (number if number >= 0 else ~number).bit_length() // 8 + 1
     return base64.b64encode(number.to_bytes(size, "big", signed=True)).decode()
 
@@ -37,7 +37,7 @@ def plain(number: int, scale: int) -> str:
     return f"{'-' if number < 0 else ''}{text[:-scale]}.{text[-scale:]}"
 
 
-def test_unscaled_digits_become_the_decimal_they_stand_for() -> None:
+def test_unscaled_digits_become_their_decimal() -> None:
     numbers = whole_numbers()
     for scale in (0, 2, 10):
         found = reader(Encoding("decimal_base64", scale), T.DecimalType(38, scale))
@@ -62,7 +62,7 @@ def test_digits_of_any_length_and_scale_are_exact() -> None:
     assert fixed_scale_digits(0)("") is None
 
 
-def test_numbers_that_say_their_scale_become_their_digits() -> None:
+def test_numbers_with_their_own_scale_become_their_digits() -> None:
     cases = {
         '{"scale":2,"value":"MDk="}': "123.45", '{"scale":0,"value":"AA=="}': "0", '{"scale":1}': None, "{}": None,
         '{"scale":-1,"value":"/w=="}': "-10", '"no"': None, '{"scale":"2","value":"MDk="}': None, "5": None,
@@ -108,7 +108,7 @@ def test_numbers_of_json_keep_every_digit() -> None:
     assert converted(reader("decimal_text", STRING), json_values([long])) == [long]
 
 
-def test_a_number_is_no_base64_though_its_digits_could_be() -> None:
+def test_a_number_is_not_base64_even_if_its_digits_could_be() -> None:
     price = reader(Encoding("decimal_base64", 2), T.DecimalType(12, 2))
     values = json_values(['"BNI="', "1234", "-1234.5", '"1234"', "1.005", "true", '{"scale":2}', '""', '"x"'])
     assert converted(price, values) == digits("12.34", "1234.00", "-1234.50", "-26588.24", None, None, None, None, None)
@@ -116,14 +116,14 @@ def test_a_number_is_no_base64_though_its_digits_could_be() -> None:
     assert converted(wide, [2**63, 2**127]) == [Decimal(2**63), None]
 
 
-def test_unsigned_numbers_turn_back_to_what_the_source_had() -> None:
+def test_unsigned_numbers_become_the_value_in_the_source() -> None:
     given = [0, 1, 2**63 - 1, -(2**63), -1, -2]
     found = reader("unsigned", T.DecimalType(20, 0))
     assert converted(found, given) == [Decimal(number % 2**64) for number in given]
-    told = json_values(
+    values = json_values(
         ["2.5", '"5.50"', "12.0", '"7"', str(2**64 - 1), "-1", "1e3", "1767225600123.5", str(2**64), "true"]
     )
-    assert converted(found, told) == [None, None, 12, 7, 2**64 - 1, 2**64 - 1, 1000, None, None, None]
+    assert converted(found, values) == [None, None, 12, 7, 2**64 - 1, 2**64 - 1, 1000, None, None, None]
     assert converted(reader("unsigned", T.LongType()), [5, -1]) == [5, None]
 
 
@@ -135,7 +135,7 @@ def test_numbers_of_more_digits_than_a_decimal_has_are_too_long() -> None:
     ] * 7
 
 
-def test_what_would_take_forever_is_no_number() -> None:
+def test_numbers_that_take_too_long_to_convert_are_not_numbers() -> None:
     scales = [2**31 - 1, -(2**31), 40_000, -40_000, 32_767]
     written = [variable_scale_digits(json.dumps({"scale": scale, "value": "AQ=="})) for scale in scales]
     assert [text and len(text) for text in written] == [None, None, None, None, 32_769]

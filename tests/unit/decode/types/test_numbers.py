@@ -22,9 +22,9 @@ def single(number: float) -> float:
 def test_a_whole_number_is_digits_and_nothing_else() -> None:
     odd = ["", "-", "+", "1.0", "1e3", "1\n2", "é", "\u0661", "1-", "--1", "1_0", "9" * 19, "9" * 500, "9" * 5_000]
     assert [bigint(text) for text in odd] == [None] * len(odd)
-    told = {"+5": 5, "-0": 0, "007": 7, "0" * 40 + "7": 7, " 1": 1, "1 ": 1, "12\r\n": 12, "9" * 18: 10**18 - 1,
+    expected = {"+5": 5, "-0": 0, "007": 7, "0" * 40 + "7": 7, " 1": 1, "1 ": 1, "12\r\n": 12, "9" * 18: 10**18 - 1,
             str(2**63 - 1): 2**63 - 1, str(-(2**63)): -(2**63), str(2**63): None}  # fmt: skip
-    assert [bigint(text) for text in told] == list(told.values())
+    assert [bigint(text) for text in expected] == list(expected.values())
 
 
 @pytest.mark.parametrize("kind", ["integer", "written_integer", "text"])
@@ -39,7 +39,7 @@ def test_whole_numbers_come_as_numbers_texts_and_fractions(kind: str) -> None:
     assert converted(reader(kind, LONG), json_values(list(wide))) == list(wide.values())
 
 
-def test_true_is_one_but_where_text_writes_a_number() -> None:
+def test_true_is_one_except_in_text_of_a_number() -> None:
     for kind, one in (("integer", 1), ("text", 1), ("written_integer", None)):
         assert converted(reader(kind, INT), [True, "true", "false"]) == [one, one, one and 0]
 
@@ -53,7 +53,7 @@ def test_a_number_never_goes_through_a_float_that_is_stored_as_another_number() 
 
 
 @pytest.mark.parametrize("kind", ["floating", "written_floating", "text"])
-def test_floats_are_numbers_or_the_words_for_what_is_none(kind: str) -> None:
+def test_floats_are_numbers_or_the_words_for_nan_and_infinity(kind: str) -> None:
     cases: dict[str, float | None] = {
         "1.25": 1.25, "1": 1.0, "1e300": 1e300, '"1.5e3"': 1500.0, '"-Infinity"': -math.inf, '"Infinity"': math.inf,
         '"+INF"': math.inf, "1e999": None, '"1e999"': None, '"-3.5e400"': None, "true": None, '"x"': None, "[1]": None,
@@ -65,7 +65,7 @@ def test_floats_are_numbers_or_the_words_for_what_is_none(kind: str) -> None:
     assert math.isnan(none)
 
 
-def test_what_was_a_float_stays_one_in_a_wider_column() -> None:
+def test_a_single_float_stays_one_in_a_wider_column() -> None:
     values = json_values(["0.1", "3.4028234663852886e38", "1e300", '"-3.5e38"', '"0.1"'])
     stored = [single(0.1), 3.4028234663852886e38, None, None, single(0.1)]
     for kind in ("floating", "written_floating"):
@@ -80,7 +80,7 @@ FLAGS = {"true": True, "F": False, "1": True, "2": True, "1.0": True, "0.0": Fal
 
 
 @pytest.mark.parametrize("kind", ["boolean", "written_boolean", "text"])
-def test_a_flag_can_be_a_number_however_it_is_written(kind: str) -> None:
+def test_a_flag_can_be_a_number_in_any_spelling(kind: str) -> None:
     assert converted(reader(kind, FLAG), list(FLAGS)) == list(FLAGS.values())
     assert converted(reader(kind, FLAG), json_values(["true", "false", "1", "0", "1.0", "0.00", "[1]", "{}"])) == [
         True, False, True, False, True, False, None, None
@@ -93,7 +93,7 @@ def test_yes_is_a_flag_in_a_column_of_texts_alone() -> None:
 
 
 def test_no_number_but_0_and_1_is_a_flag_where_the_type_is_guessed() -> None:
-    guessed = reader("boolean", FLAG, guessed=True)
+    guessed = reader("boolean", FLAG, is_guessed=True)
     assert converted(guessed, [True, 1, 0, 2, "1", "0.0", "2.5", "true"]) == [
         True,
         True,

@@ -1,4 +1,4 @@
-"""The reader of a column: which encoding counts, and why a value is not stored."""
+"""The reader of a column: the encoding that it uses, and why a value is not stored."""
 
 import base64
 from typing import Any
@@ -44,15 +44,15 @@ def test_each_schema_of_a_batch_decodes_its_own_values() -> None:
 def test_placeholders_of_every_form_are_unavailable(encoding: Encoding | str, kind: T.DataType, value: Any) -> None:
     found = reader(encoding, kind)
     assert converted(found, [value]) == [None]
-    assert found.fate(value) == "unavailable"
+    assert found.loss_reason(value) == "unavailable"
 
 
 def test_only_values_of_any_length_can_be_unavailable() -> None:
     assert converted(reader("written_text", STRING), [PLACEHOLDER]) == [PLACEHOLDER]
-    assert reader("integer", T.IntegerType()).fate(PLACEHOLDER) == "unfit"
+    assert reader("integer", T.IntegerType()).loss_reason(PLACEHOLDER) == "invalid"
 
 
-UNKEPT: list[tuple[Encoding | str, T.DataType, Any]] = [
+UNREPRESENTABLE: list[tuple[Encoding | str, T.DataType, Any]] = [
     ("micros", LOCAL, 9223372036825200000),
     ("micros", LOCAL, -9223372036832400000),
     ("nanos", LOCAL, 9223372036825200000),
@@ -82,15 +82,17 @@ UNKEPT: list[tuple[Encoding | str, T.DataType, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("encoding", "kind", "value"), UNKEPT)
-def test_what_no_type_holds_is_unkept(encoding: Encoding | str, kind: T.DataType, value: Any) -> None:
+@pytest.mark.parametrize(("encoding", "kind", "value"), UNREPRESENTABLE)
+def test_values_without_a_stored_type_are_unrepresentable(
+    encoding: Encoding | str, kind: T.DataType, value: Any
+) -> None:
     found = reader(encoding, kind)
     assert converted(found, [value]) == [None]
-    assert found.fate(value) == "unkept"
+    assert found.loss_reason(value) == "unrepresentable"
     assert found.is_unrepresentable_time(value) == (not isinstance(kind, T.DecimalType))
 
 
-UNFIT: list[tuple[Encoding | str, T.DataType, Any]] = [
+INVALID: list[tuple[Encoding | str, T.DataType, Any]] = [
     ("date", DATE, "2026-13-01"),
     ("date", DATE, "2026-01-32"),
     ("date", DATE, "2026-01-31 garbage"),
@@ -113,11 +115,11 @@ UNFIT: list[tuple[Encoding | str, T.DataType, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("encoding", "kind", "value"), UNFIT)
-def test_what_no_source_holds_is_unfit(encoding: Encoding | str, kind: T.DataType, value: Any) -> None:
+@pytest.mark.parametrize(("encoding", "kind", "value"), INVALID)
+def test_values_of_another_type_are_invalid(encoding: Encoding | str, kind: T.DataType, value: Any) -> None:
     found = reader(encoding, kind)
     assert converted(found, [value]) == [None]
-    assert found.fate(value) == "unfit"
+    assert found.loss_reason(value) == "invalid"
     assert not found.is_unrepresentable_time(value) or value == "9223372036825200000"
 
 
@@ -136,16 +138,16 @@ def test_a_key_never_loses_the_digits_of_a_time() -> None:
     assert converted(reader("text", STRING, is_key=True), [text]) == [text]
 
 
-def test_digits_that_are_written_out_are_known_where_bytes_should_stand() -> None:
+def test_written_out_digits_are_detected_in_place_of_bytes() -> None:
     price = reader(DECIMAL, T.DecimalType(12, 2))
     assert [price.is_written_out(value) for value in ("12.34", "-1.5", "1234", "BNI=", "x1.5")] == [
         True, True, False, False, False
     ]  # fmt: skip
     assert not reader("decimal_text", T.DecimalType(12, 2)).is_written_out("12.34")
-    assert not price.is_written_out("12345678901.34")  # read as text it would not fit, either
+    assert not price.is_written_out("12345678901.34")  # as text it would not fit either
 
 
-def test_where_schemas_say_that_a_decimal_is_bytes_no_setting_is_asked_for() -> None:
+def test_no_setting_is_suggested_if_schemas_define_decimals_as_bytes() -> None:
     schemas = ((7, Encoding("decimal_base64", 2)), (None, Encoding("decimal_base64", 2)))
     price = ColumnShape("price", T.DecimalType(12, 2), schemas)
     with_schema, without = (column_reader(price, number, False, "UTC", is_key=False) for number in (7, None))
@@ -180,7 +182,7 @@ NEEDS: list[tuple[Encoding | str, T.DataType, Any, str | None]] = [
 
 
 @pytest.mark.parametrize(("encoding", "kind", "value", "need"), NEEDS)
-def test_of_a_number_that_does_not_fit_is_known_what_it_needs(
+def test_the_reader_reports_the_type_that_a_number_needs(
     encoding: Encoding | str, kind: T.DataType, value: Any, need: str | None
 ) -> None:
     assert reader(encoding, kind).need(value) == need

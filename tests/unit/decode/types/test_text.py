@@ -9,7 +9,7 @@ from tests.unit.decode.types.given import converted, json_values, reader
 STRING = T.StringType()
 
 
-def test_a_value_that_is_no_text_is_kept_as_the_json_that_it_is() -> None:
+def test_a_value_that_is_not_text_is_stored_as_its_json() -> None:
     cases = {
         '"x"': "x", "true": "true", "false": "false", "1": "1", "-7": "-7", "1.10": "1.10", "1e5": "1e5", "[]": "[]",
         '{ "a" : [1, "x", null, 1.50] }': '{"a":[1,"x",null,1.50]}', '"caf\\u00e9"': "café",
@@ -22,7 +22,7 @@ def test_a_value_that_is_no_text_is_kept_as_the_json_that_it_is() -> None:
         assert converted(reader(kind, STRING), values) == list(cases.values())
 
 
-def test_an_ordinal_stands_for_a_label_of_an_enum() -> None:
+def test_an_ordinal_becomes_a_label_of_an_enum() -> None:
     found = reader(Encoding("written_enum", labels=("a", "b", "12")), STRING)
     assert converted(found, ["1", "3", "0", "4", "a", "x", 2, "", "1" * 30]) == [
         "a", "12", "", None, "a", "x", "b", "", "1" * 30

@@ -87,7 +87,7 @@ INSTANTS: dict[str, int | None] = {
 def test_texts_of_moments_keep_their_instant_and_nothing_else_becomes_one() -> None:
     for kind in ("zoned_text", "written_moment"):
         assert converted(reader(kind, ZONED), list(INSTANTS)) == list(INSTANTS.values())
-    with_clock = {text: at for text, at in INSTANTS.items() if ":" in text}  # others may be counts
+    with_clock = {text: at for text, at in INSTANTS.items() if ":" in text}  # other texts can be counts
     assert converted(reader("moment", ZONED), list(with_clock)) == list(with_clock.values())
     clocks = ["12:30:00", "12:30:00+08:00", "T12:30", "2020"]
     assert converted(reader(Encoding("time", 6), ZONED), clocks) == [None] * len(clocks)
@@ -95,7 +95,7 @@ def test_texts_of_moments_keep_their_instant_and_nothing_else_becomes_one() -> N
     assert converted(reader("zoned_text", LOCAL), ["2020-01-01T00:00:00+05:30"]) == [micros(2019, 12, 31, 18, 30)]
 
 
-def test_the_zone_of_a_time_without_one_is_left_out() -> None:
+def test_the_zone_of_a_time_without_a_zone_is_ignored() -> None:
     local = {
         "2020-01-01T10:00:00.5Z": micros(2020, 1, 1, 10, 0, 0, 500000), "0001-01-01T00:00:00+14:00": FIRST,
         "2020-01-01": micros(2020, 1, 1), "2020-01-01 10:00:00+99:99": micros(2020, 1, 1, 10),
@@ -139,7 +139,7 @@ def test_a_time_without_a_zone_is_in_that_of_the_source(kind: str, time_zone: st
     assert converted(found, edges) == [first, first, micros(9999, 12, 31, last, 59, 59)]
 
 
-def test_a_change_of_the_clocks_moves_a_time_that_it_leaves_out_and_takes_the_first_of_two() -> None:
+def test_a_clock_change_moves_skipped_times_and_takes_the_first_of_two() -> None:
     found = reader("written_moment", ZONED, "Europe/Berlin")
     cases = {
         "2024-03-31 01:59:59": micros(2024, 3, 31, 0, 59, 59), "2024-03-31 02:30:00": micros(2024, 3, 31, 1, 30),
@@ -164,7 +164,7 @@ def test_a_date_that_is_stored_as_an_instant_is_midnight_in_the_zone_of_the_sour
     assert converted(reader(kind, LOCAL, "Asia/Seoul"), given) == wanted["UTC"]
 
 
-def test_a_number_counts_what_the_digits_or_the_connector_say() -> None:
+def test_the_digits_or_the_connector_determine_the_unit_of_a_number() -> None:
     for digits, is_mysql, count in ((3, False, 1_700_000_000_123), (6, False, 1_700_000_000_123_000),
                                     (9, False, 1_700_000_000_123_000_999), (None, True, 1_700_000_000_123),
                                     (None, False, 1_700_000_000_123_000)):  # fmt: skip
@@ -172,12 +172,12 @@ def test_a_number_counts_what_the_digits_or_the_connector_say() -> None:
         given = [count, str(count), 2**63, True, "1.5", "2023-11-15 07:13:20.123", "2023-11-15"]
         at, midnight = micros(2023, 11, 14, 13, 13, 20, 123_000), micros(2023, 11, 14, 15)
         assert converted(found, given) == [at, at, None, None, None, at + 9 * 3_600_000_000, midnight]
-    by_nobody = reader(Encoding("instant", 3), ZONED, "Asia/Seoul")
-    assert converted(by_nobody, [1_700_000_000_123]) == [1_700_000_000_123_000]
-    assert converted(by_nobody, ["2023-11-15 07:13:20"]) == [micros(2023, 11, 14, 22, 13, 20)]
+    without_connector = reader(Encoding("instant", 3), ZONED, "Asia/Seoul")
+    assert converted(without_connector, [1_700_000_000_123]) == [1_700_000_000_123_000]
+    assert converted(without_connector, ["2023-11-15 07:13:20"]) == [micros(2023, 11, 14, 22, 13, 20)]
 
 
-def test_what_a_connector_counts_is_local_where_an_instant_is_stored() -> None:
+def test_counts_of_a_connector_are_local_times_if_an_instant_is_stored() -> None:
     assert converted(reader("micros", ZONED, "Asia/Seoul"), [micros(2024, 1, 1, 9), FIRST]) == [
         micros(2024, 1, 1),
         None,

@@ -1,0 +1,101 @@
+"""A catalog or a store that goes away in the middle of a run: exit code 6, and the next run gives the same tables."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.e2e.store_projects import FIRST, SECOND, SECRETS, StoreProject, Tables, delivered
+from tests.e2e.test_postgresql_and_s3 import USER_TEXT
+from tests.servers.gate import Gate, gate_to
+from tests.servers.postgresql import PASSWORD, PostgreSql
+from tests.servers.s3 import S3
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("initdb") is None and not list(Path("/usr/lib").glob("postgresql/*/bin/initdb")),
+                       reason="PostgreSQL is not installed"),
+]  # fmt: skip
+Capsys = pytest.CaptureFixture[str]
+run_module: Any = import_module("siltstone.engine.run.catch_up")
+MOMENTS = (
+    "list_source_batch",
+    "read_source_batch",
+    "append_control",
+    "append_changes",
+    "fold_history",
+    "follow_latest",
+)
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def store_gate(s3: S3) -> Iterator[Gate]:
+    with gate_to(int(urlsplit(s3.endpoint).port or 0)) as gate:
+        yield gate
+
+
+@pytest.fixture(scope="module")
+def catalog_gate(postgresql: PostgreSql) -> Iterator[Gate]:
+    with gate_to(postgresql.port) as gate:
+        yield gate
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("server", ["store", "catalog"])
+def test_a_server_that_goes_away_in_a_run(
+    server: str,
+    moment: str,
+    spark: SparkSession,
+    s3: S3,
+    postgresql: PostgreSql,
+    store_gate: Gate,
+    catalog_gate: Gate,
+    reference: Tables,
+    tmp_path: Path,
+    capsys: Capsys,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    number = next(_numbers)
+    s3.bucket(f"lake{number}")
+    for name, value in {**SECRETS, "DATABASE_PASSWORD": PASSWORD}.items():
+        monkeypatch.setenv(name, value)
+    address = postgresql.uri(f"gone{number}").replace(str(postgresql.port), str(catalog_gate.port))
+    text = f"type: jdbc, uri: '{address}', warehouse: s3://lake{number}/warehouse, properties: {USER_TEXT}"
+    far = replace(s3, endpoint=f"http://127.0.0.1:{store_gate.port}")
+    events = f"s3://lake{number}/events"
+    project = StoreProject.make(tmp_path / "project", f"gone{number}", f"{events}/*.jsonl", text, far)
+    s3.put(f"{events}/a.jsonl", delivered(FIRST))
+    project.run(capsys, "catch-up")
+    s3.put(f"{events}/b.jsonl", delivered(SECOND))
+    gate = store_gate if server == "store" else catalog_gate
+    original = getattr(run_module, moment)
+
+    def gone(*arguments: Any, **more: Any) -> Any:
+        gate.shut()
+        return original(*arguments, **more)
+
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(run_module, moment, gone)
+            message = project.run(capsys, "catch-up", ends=3 if (server, moment) in SOURCE_FAILS else 6)
+    finally:
+        gate.open()
+    assert "127.0.0.1" in message
+    assert PASSWORD not in message
+    assert "Traceback" not in message
+    project.run(capsys, "catch-up")
+    assert project.tables(spark) == reference
+
+
+SOURCE_FAILS = {("store", "list_source_batch"), ("store", "read_source_batch")}
+"""Where the source's own files are what cannot be read."""
