@@ -1,1 +1,1 @@
-"""The engine: decodes change events, orders them, and writes the Iceberg tables."""
+"""The engine: it decodes change events, orders them, and writes the Iceberg tables."""

@@ -1,4 +1,4 @@
-"""Files that appear whole under their name, or not at all."""
+"""Write files atomically: a file appears complete under its name, or not at all."""
 
 import os
 import tempfile
@@ -10,9 +10,9 @@ from typing import BinaryIO
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write. It takes its name at the end of the block; after an error nothing is left.
+    """A file to write. It gets its name at the end of the block. After an error, nothing is left.
 
-    Raises: OSError: its folder cannot be written.
+    Raises: OSError: its folder is not writable.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

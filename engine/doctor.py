@@ -1,4 +1,4 @@
-"""Is this machine ready? One finding a matter: what was looked at, whether it will do, and what to do if not."""
+"""Check whether this machine is ready. Each check gives a finding: its result, and what to do if it failed."""
 
 import platform
 import shutil
@@ -28,7 +28,7 @@ from siltstone.engine.storage import FILE_IO, StoreSettings, is_remote, of_store
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
-CHOSEN: Final = "chosen by the catalog; tried when a run has made a table"
+CHOSEN: Final = "chosen by the catalog; can be checked after the first run"
 PROBE: Final = b"siltstone doctor"
 PYTHONS = ((3, 11), (3, 14))
 LOW_DISK_BYTES = 2 * GIGABYTE
@@ -37,7 +37,7 @@ LOW_MEMORY_BYTES = 4 * GIGABYTE
 
 @dataclass(frozen=True)
 class Finding:
-    """One matter. `hint` says what to do where it is not ok."""
+    """The result of one check. `hint`: what to do if it is not ok."""
 
     matter: str
     ok: bool
@@ -49,7 +49,7 @@ Progress = Callable[[str], None]
 
 
 def examine(project: ProjectSpec, progress: Progress) -> Iterator[Finding]:
-    """All findings, in the order in which they matter."""
+    """All findings, in the order of the checks."""
     yield java()
     yield python()
     yield memory()
@@ -84,7 +84,7 @@ def memory() -> Finding:
         "memory",
         size >= LOW_MEMORY_BYTES,
         f"{size / GIGABYTE:.1f} GB, of which Spark takes {default_driver_gigabytes(size)}",
-        f"Spark wants a machine with {LOW_MEMORY_BYTES // GIGABYTE} GB or more.",
+        f"Spark needs a machine with {LOW_MEMORY_BYTES // GIGABYTE} GB or more.",
     )
 
 
@@ -97,7 +97,7 @@ def jars(spec: CatalogSpec, progress: Progress) -> Finding:
 
 
 def catalog(spec: CatalogSpec) -> Finding:
-    """Whether the catalog answers, and lets a namespace be made."""
+    """Whether the catalog answers, and whether a namespace can be created."""
     matter = f"catalog {spec.name}"
     database = sqlite_file(spec)
     try:
@@ -106,7 +106,7 @@ def catalog(spec: CatalogSpec) -> Finding:
         return Finding(matter, False, *_problem(error, ""))
     if database and not database.exists():
         hint = "Make its folder writable, or set catalog.uri to another place."
-        return Finding(matter, _writable(database.parent), f"{database}, made by the first run", hint)
+        return Finding(matter, _writable(database.parent), f"{database}, created by the first run", hint)
     from siltstone.engine.reader import NothingWrittenError, open_catalog
 
     try:
@@ -115,23 +115,26 @@ def catalog(spec: CatalogSpec) -> Finding:
         if not database:
             _make_namespace(cast("Catalog", reader))
     except NothingWrittenError as error:
-        return Finding(matter, True, f"{spec.type}, empty: the first run makes its tables ({_first_line(error)})")
-    except Exception as error:  # noqa: BLE001  a catalog's client may raise anything, and each of it is the finding
+        return Finding(matter, True, f"{spec.type}, empty: the first run creates its tables ({_first_line(error)})")
+    except Exception as error:  # noqa: BLE001  a catalog's client can raise any error, and the error is the finding
         return Finding(matter, False, *_problem(error, "Check catalog.type, catalog.uri and catalog.properties."))
-    made = "" if database else ", a namespace can be made"
+    made = "" if database else ", a namespace can be created"
     return Finding(matter, True, f"{spec.type}, {len(namespaces)} namespaces{made}")
 
 
 def _make_namespace(catalog: "Catalog") -> None:
-    """Make a namespace and remove it."""
+    """Create a namespace and remove it."""
     name = f"siltstone_doctor_{uuid.uuid4().hex[:8]}"
     catalog.create_namespace(name)
     catalog.drop_namespace(name)
 
 
 def tables(project: ProjectSpec) -> Iterator[Finding]:
-    """Whether tables are where the catalog says: all of a catalog of the project's own, of another those of the
-    project's namespace. No finding where there are none, or where the catalog cannot be asked."""
+    """Whether the files of tables are where the catalog has them.
+
+    For an embedded catalog all tables, for others those of the project's namespace. No finding if there are none, or if
+    the catalog cannot be read.
+    """
     from siltstone.engine.reader import MOVED_HINT, missing_file, open_catalog
 
     database = sqlite_file(project.catalog)
@@ -142,14 +145,14 @@ def tables(project: ProjectSpec) -> Iterator[Finding]:
         namespaces = reader.list_namespaces() if database else [tuple(project.namespace.split("."))]
         known = [".".join(table) for namespace in namespaces for table in reader.list_tables(namespace)]
         missing = {name: file for name in known if (file := missing_file(reader, name))}
-    except Exception:  # noqa: BLE001  a catalog's client may raise anything, and what stops it is told of the catalog
+    except Exception:  # noqa: BLE001  a catalog's client can raise any error, which the finding of the catalog reports
         return
     if missing:
         first = next(f"{name} ({file} does not exist)" for name, file in missing.items())
-        found = f"{len(missing)} of {len(known)} are not where the catalog says: {first}"
+        found = f"{len(missing)} of {len(known)} are not where the catalog has them: {first}"
         yield Finding("tables", False, found, f"{MOVED_HINT}.")
     elif known:
-        yield Finding("tables", True, f"{len(known)}, where the catalog says")
+        yield Finding("tables", True, f"{len(known)}, where the catalog has them")
 
 
 def warehouse(project: ProjectSpec) -> Finding:
@@ -160,16 +163,16 @@ def warehouse(project: ProjectSpec) -> Finding:
         hint = "Make it writable, or set catalog.warehouse to another place."
         return Finding("warehouse", _writable(folder), str(folder), hint)
     if is_remote(spec.warehouse or "") and scheme_of(spec.warehouse or "") not in FILE_IO:
-        return Finding("warehouse", True, f"{spec.warehouse}, not tried: only Spark reaches it")
+        return Finding("warehouse", True, f"{spec.warehouse}, not checked: only Spark can reach it")
     try:
         place = _tried(project)
-    except Exception as error:  # noqa: BLE001  a store's client may raise anything, and each of it is the finding
+    except Exception as error:  # noqa: BLE001  a store's client can raise any error, and the error is the finding
         return Finding("warehouse", False, *_problem(error, "Check store and catalog.properties."))
     return Finding("warehouse", True, f"{place}: written, read and removed a file" if place else CHOSEN)
 
 
 def _tried(project: ProjectSpec) -> str | None:
-    """Try a small file where tables are, and give the place; None where the catalog chooses it and no run has been."""
+    """Write a small file where tables are, and give the place; None if the catalog chooses it and has no table yet."""
     from siltstone.engine.reader import load_table, open_catalog
 
     spec = project.catalog
@@ -179,30 +182,32 @@ def _tried(project: ProjectSpec) -> str | None:
     reader, name = open_catalog(spec), f"{project.namespace}.{LEASE}"
     if not reader.table_exists(name):
         return None
-    table = load_table(reader, name)  # its settings are those that the catalog gives, credentials among them
+    table = load_table(reader, name)  # the catalog gives its settings, with credentials
     place = str(table.location())
     _write_read_remove(place, of_stores(table.io.properties))
     return place
 
 
 def _write_read_remove(folder: str, settings: StoreSettings) -> None:
-    """Try a small file in a store.
+    """Write, read and remove a small file in a store.
 
-    Raises: StorageError, SourceError: it refuses.
+    Raises: StorageError, SourceError: one of them fails.
     """
     path, store = f"{folder.rstrip('/')}/siltstone-doctor-{uuid.uuid4().hex}", store_of(folder, settings)
     with store.writer(path) as out:
         out.write(PROBE)
     try:
         if read_bytes(path, 0, len(PROBE), settings) != PROBE:
-            raise StorageError(f"Cannot use {folder}: it gives back other bytes than were written.")
+            raise StorageError(f"Cannot use {folder}: it returns other bytes than were written.")
     finally:
         store.remove(path)
 
 
 def sources(project: ProjectSpec) -> Iterator[Finding]:
-    """Whether the files of sources in object stores, and partitions of topics, can be listed. No finding where specs do
-    not load: `validate` says why."""
+    """Whether the files of sources in object stores, and the partitions of topics, can be listed.
+
+    No finding if the specs do not load: `validate` reports why.
+    """
     try:
         listed = {spec.source.path: spec.source for spec in load_specs(None, project)}
     except SpecError:
@@ -218,7 +223,7 @@ def sources(project: ProjectSpec) -> Iterator[Finding]:
 
 
 def _counted(source: SourceSpec) -> str:
-    """How many files or partitions a source has.
+    """The number of files or partitions of a source, in words.
 
     Raises: SourceError, SpecError: they cannot be listed.
     """
@@ -234,14 +239,14 @@ def disk(folder: Path) -> Finding:
 
 
 def warehouse_folder(spec: CatalogSpec) -> Path | None:
-    """The folder of a warehouse on this machine."""
+    """The folder of a warehouse on this machine; None for a warehouse elsewhere."""
     address = urlparse(spec.warehouse or "")
     is_path = address.path.startswith("/") and address.scheme in ("", "file")  # else a URI, or a catalog's own name
     return Path(unquote(address.path)) if is_path else None
 
 
 def _writable(folder: Path) -> bool:
-    """Whether a file can be made in the folder, or in the nearest one above it that exists."""
+    """Whether a file can be created in the folder, or in its nearest parent that exists."""
     try:
         with tempfile.NamedTemporaryFile(dir=_existing(folder)):
             return True
@@ -254,7 +259,7 @@ def _existing(folder: Path) -> Path:
 
 
 def _problem(error: Exception, hint: str) -> tuple[str, str]:
-    """What an error says, and what to do about it."""
+    """The message and the hint of an error."""
     known = error if isinstance(error, SiltstoneError) else storage_error(error)
     return (_first_line(error), hint) if known is None else (known.message, known.hint or hint)
 

@@ -1,16 +1,16 @@
-"""Every error siltstone raises. The class answers: what should the operator do?
+"""All errors that siltstone raises. The class tells the operator what to do:
 
-    SiltstoneError                  exit  do
+    SiltstoneError                  exit  action
     ├── SpecError                      2  edit the spec or the project file
     ├── SourceError                    3  fix the source
     ├── SchemaEvolutionError           4  allow the schema change
     ├── QualityError                   5  look at the failed checks
-    │   └── ForeignWriteError          5  look at what another program wrote, then rebuild or roll it back
-    ├── StorageError                   6  make the catalog or its store reachable, then run again
-    ├── CommitConflictError           75  run again
-    │   └── LockedError               75  run again when the other run has ended
-    ├── CommitStateUnknownError       70  do not run again: find out whether the commit stands
-    └── InvariantViolation            70  do not run again: report it
+    │   └── ForeignWriteError          5  look at the rows that another program wrote, then rebuild or roll back
+    ├── StorageError                   6  make the catalog or its store reachable, then retry
+    ├── CommitConflictError           75  retry
+    │   └── LockedError               75  retry when the other run has ended
+    ├── CommitStateUnknownError       70  do not retry: find out whether the commit succeeded
+    └── InvariantViolation            70  do not retry: report it
 
 Messages have one form: ``Cannot <verb> <object>: <why> (<values>). Hint: ...``. They carry columns and counts, never
 row data and never a value that came from the environment.
@@ -62,7 +62,7 @@ class Violation:
 
 
 class SpecError(SiltstoneError):
-    """The spec or the project file asks for something that is wrong or unknown. Carries every violation found."""
+    """The spec or the project file has something wrong or unknown. `violations` has every violation found."""
 
     exit_code = 2
 
@@ -82,16 +82,16 @@ class SpecError(SiltstoneError):
 
 
 def gist(error: BaseException) -> str:
-    """The first line of an error that says something: Py4J's own only names the call, the JVM's words come after."""
+    """The first useful line of an error. Py4J's first line only names the call; the JVM's message comes after it."""
     lines = str(error).strip().splitlines() or [""]
     return next((line.removeprefix(": ") for line in lines if line.startswith(": ")), lines[0])
 
 
 @contextmanager
 def writing(place: Path, hint: str) -> Iterator[None]:
-    """What is written inside to a place that the operator chose.
+    """Around writes to a place that the operator chose: raise OSError as SpecError.
 
-    Raises: SpecError: it cannot be written.
+    Raises: SpecError: the place cannot be written.
     """
     try:
         yield
@@ -100,7 +100,7 @@ def writing(place: Path, hint: str) -> Iterator[None]:
 
 
 class SourceError(SiltstoneError):
-    """The source cannot be read, or is not what the spec says it is."""
+    """The source cannot be read, or does not match the spec."""
 
     exit_code = 3
 
@@ -112,23 +112,23 @@ class SchemaEvolutionError(SiltstoneError):
 
 
 class QualityError(SiltstoneError):
-    """A check failed, and the spec says that a failed check stops the run."""
+    """A check failed, and the spec lets a failed check stop the run."""
 
     exit_code = 5
 
 
 class ForeignWriteError(QualityError):
-    """Another program changed the rows of a table that siltstone writes: going on would hide or overwrite it."""
+    """Another program changed rows of a table that siltstone writes. A run would hide or overwrite these changes."""
 
 
 class StorageError(SiltstoneError):
-    """The catalog, or the store that holds the tables, cannot be reached, or refuses what siltstone does there."""
+    """The catalog, or the store of the tables, cannot be reached, or refuses an operation."""
 
     exit_code = 6
 
 
 class CommitConflictError(SiltstoneError):
-    """Somebody else committed first. Nothing was changed: running again is right."""
+    """Another writer committed first. Nothing was changed, so a retry is safe."""
 
     exit_code = 75
 
@@ -138,12 +138,12 @@ class LockedError(CommitConflictError):
 
 
 class CommitStateUnknownError(SiltstoneError):
-    """The catalog did not say whether the commit stands. Never retried, never cleaned up."""
+    """The catalog did not report whether the commit succeeded. Never retried, never cleaned up."""
 
     exit_code = 70
 
 
-class InvariantViolation(SiltstoneError):  # noqa: N818 - an operator reads it as what happened
-    """Something that must always hold does not: the fault is in siltstone, or a table was written by others."""
+class InvariantViolation(SiltstoneError):  # noqa: N818 - the name is what happened
+    """An invariant does not hold: siltstone has a bug, or another program wrote to a table."""
 
     exit_code = 70

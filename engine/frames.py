@@ -1,4 +1,4 @@
-"""DataFrames of small Python values, computed once and kept, and under a name for statements; conditions on sources."""
+"""DataFrame helpers: small local frames, checkpoints, temporary views, and conditions on sources."""
 
 import re
 import uuid
@@ -17,14 +17,14 @@ from pyspark.storagelevel import StorageLevel
 from siltstone.engine.formats import SourceKind, beginnings
 
 ONE_MACHINE = re.compile(r"local(\[|$)")
-"""How `spark.master` begins where the driver does all work."""
+"""Matches `spark.master` if the driver does all work."""
 
 
 def local_frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: T.StructType | str) -> DataFrame:
     """A DataFrame of rows given as mappings; a column that a row lacks is null.
 
-    The values travel as Arrow: `createDataFrame` over a list would start a Python worker to serve them, which takes
-    longer than everything else that is done with a few rows.
+    The values are passed as Arrow: `createDataFrame` over a list would start a Python worker to serve them, which takes
+    longer than the rest of the work with a few rows.
     """
     types = T._parse_datatype_string(schema) if isinstance(schema, str) else schema
     assert isinstance(types, T.StructType)
@@ -34,27 +34,28 @@ def local_frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: 
 
 
 def checkpointed(rows: DataFrame, eager: bool = True) -> DataFrame:
-    """The rows computed once, for all that is built on them: now, or with `eager` off by the first who asks.
+    """The rows computed once for everything that is built on them: now, or without `eager` at the first action.
 
-    A checkpoint rather than a cache: a cache keeps the whole plan, and what is built on it is planned over all of it
-    again. Serialized rows take a fifth of the memory of rows as objects (a million changes: 0.2 GB instead of 0.9), and
-    leave the collector little to copy: with objects a fifth of a big night was collecting.
+    It is a checkpoint and not a cache: a cache keeps the whole plan, and everything built on it is planned over all of
+    it. The rows are stored serialized, which takes a fifth of the memory of rows as objects (0.2 GB instead of 0.9 for
+    a million changes) and leaves little work to the garbage collector (with objects, a fifth of the time of a large
+    run).
 
-    On a cluster two executors keep each part of it: nothing else could give it back when an executor is lost.
+    On a cluster, two executors keep each partition, because a lost partition could not be recomputed.
     """
     is_cluster = ONE_MACHINE.match(rows.sparkSession.conf.get("spark.master", "") or "") is None
     return rows.localCheckpoint(eager, StorageLevel.MEMORY_AND_DISK_2 if is_cluster else StorageLevel.MEMORY_AND_DISK)
 
 
 def temporary_view(rows: DataFrame) -> str:
-    """A name under which a statement can use the rows."""
+    """The name of a new temporary view of the rows, for SQL statements."""
     name = f"siltstone_{uuid.uuid4().hex[:12]}"
     rows.createOrReplaceTempView(name)
     return name
 
 
 def is_from(has: Callable[[SourceKind], object]) -> Column:
-    """Whether a row is from a source of the kinds that have something; null where it names no source.
+    """Whether a row is from a kind of source for which `has` is true; null if the row names no source.
 
     Needs: source.
     """

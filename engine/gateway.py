@@ -1,8 +1,8 @@
-"""What PySpark asks the JVM again and again, asked once.
+"""Cache PySpark's repeated calls to the JVM.
 
-Building the expressions of a run takes tens of thousands of questions through a socket, a third of a millisecond each,
-and half of them need not be asked: what `functions` and `functions.col` are, before each call of a column function; the
-same columns of the same names; and one question for each item of a list.
+To build the expressions of a run, PySpark makes tens of thousands of calls through a socket, a third of a millisecond
+each. Half of them are unnecessary: it looks up `functions` and `functions.col` before each call of a column function,
+makes the same columns repeatedly, and needs one call for each item of a list.
 """
 
 from functools import lru_cache
@@ -14,7 +14,7 @@ from py4j.protocol import DEFAULT_JVM_ID
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# What PySpark itself asks for, by the names it uses.
+# The names that PySpark itself looks up.
 PREFETCHED = (
     "functions",
     "org.apache.spark.sql.functions",
@@ -28,20 +28,20 @@ PREFETCHED = (
 )
 COLUMN_MAKERS = ("col", "lit")
 REMEMBERED = 4096
-"""So many columns and literals are kept: more than a run of many tables has."""
+"""The number of cached columns and literals: more than a run of many tables has."""
 ITEMS = 10
-"""So many items `java.util.List.of` takes one by one; more of them would have to be an array of the JVM's."""
+"""The number of items that `java.util.List.of` takes as single arguments. More would need an array in the JVM."""
 
 
 class ColumnMaker:
-    """`functions.col` or `functions.lit`, which gives the same column, that nothing can change, for the same value."""
+    """`functions.col` or `functions.lit` with a cache: the same value gives the same column, which is immutable."""
 
     def __init__(self, member: JavaMember) -> None:
         self.member = member
         self.remembered = lru_cache(REMEMBERED, typed=True)(self.made)
 
     def made(self, value: Any) -> Any:
-        """A column that the JVM makes."""
+        """A new column from the JVM."""
         return self.member(value)
 
     def __call__(self, value: Any) -> Any:
@@ -49,7 +49,7 @@ class ColumnMaker:
 
 
 class SeqMaker:
-    """`PythonUtils.toSeq`, which is told ten items in one question."""
+    """`PythonUtils.toSeq`, which passes ten items in one call."""
 
     def __init__(self, member: JavaMember, java_util: Any) -> None:
         self.member = member
@@ -68,7 +68,7 @@ class SeqMaker:
 
 
 class KnownClass(JavaClass):  # type: ignore[misc]  # py4j has no types
-    """A class of the JVM that asks for each of its static methods once."""
+    """A class of the JVM that looks up each of its static methods once."""
 
     def __getattr__(self, name: str) -> Any:
         member = super().__getattr__(name)
@@ -83,7 +83,7 @@ class KnownClass(JavaClass):  # type: ignore[misc]  # py4j has no types
 
 
 class KnownPackage(JavaPackage):  # type: ignore[misc]  # py4j has no types
-    """A package of the JVM that asks for each of its classes and packages once."""
+    """A package of the JVM that looks up each of its classes and packages once."""
 
     def __getattr__(self, name: str) -> Any:
         found = known(super().__getattr__(name))
@@ -92,7 +92,7 @@ class KnownPackage(JavaPackage):  # type: ignore[misc]  # py4j has no types
 
 
 def known(found: Any) -> Any:
-    """The same class or package, with a memory; anything else as it is."""
+    """The same class or package with a cache; anything else unchanged."""
     if type(found) is JavaClass:
         return KnownClass(found._fqn, found._gateway_client)
     if type(found) is JavaPackage:
@@ -101,7 +101,7 @@ def known(found: Any) -> Any:
 
 
 def remember_names(spark: "SparkSession") -> None:
-    """Let the session's gateway remember what PySpark asks it again and again. Spark Connect has no gateway."""
+    """Let the session's gateway cache what PySpark looks up repeatedly. Spark Connect has no gateway."""
     jvm = getattr(spark, "_jvm", None)
     if not isinstance(jvm, JVMView):
         return

@@ -1,6 +1,6 @@
-"""Iceberg's own objects, in the driver's JVM: what has no face in SQL or in Python.
+"""Iceberg's Java API in the driver's JVM, for operations that neither SQL nor Python offers.
 
-With `engine.session`, which starts a local session, the only module that reaches into the JVM.
+Only this module and `engine.session`, which starts a local session, use the JVM directly.
 """
 
 import json
@@ -12,40 +12,40 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 JAVA_ERRORS: Final = (Py4JJavaError, PySparkException)
-"""What a statement, or one of Iceberg's objects, ends in where it fails."""
+"""The exceptions of a failed statement, or of a failed call to Iceberg's Java API."""
 NAME_MAPPING: Final = "schema.name-mapping.default"
 ALL_COUNTS: Final = {"write.metadata.metrics.default": "counts"}
 
 
 def iceberg_table(spark: SparkSession, identifier: str) -> Any:
-    """Iceberg's Table object of a table, loaded now. `identifier`: as SQL takes it."""
+    """Iceberg's Table object of a table, with the newest metadata. `identifier`: in SQL."""
     jvm: Any = spark._jvm
     session: Any = spark._jsparkSession
     return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(session, identifier)
 
 
 def plain(spark: SparkSession, texts: Any) -> Any:
-    """A map or a collection of texts of the JVM as Python's own, in one question instead of three for each text."""
+    """A Java map or collection of strings as a Python object, in one call instead of three for each string."""
     jvm: Any = spark._jvm
     return json.loads(jvm.org.apache.iceberg.util.JsonUtil.mapper().writeValueAsString(texts))
 
 
 def written_columns(spark: SparkSession, table: Any) -> list[dict[str, Any]]:
-    """The columns of a table as Iceberg's JSON has them: id, name, type."""
+    """The columns of a table from Iceberg's JSON: id, name, type."""
     jvm: Any = spark._jvm
     found: list[dict[str, Any]] = json.loads(jvm.org.apache.iceberg.SchemaParser.toJson(table.schema()))["fields"]
     return found
 
 
 def spark_columns(spark: SparkSession, table: Any) -> dict[str, Any]:
-    """The columns of a table as the JSON of Spark's type."""
+    """The columns of a table as the JSON of a Spark StructType."""
     jvm: Any = spark._jvm
     found: dict[str, Any] = json.loads(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(table.schema()).json())
     return found
 
 
 def counted_columns(spark: SparkSession, table: Any, path: str, form: str) -> list[int] | None:
-    """The ids of the columns of which a data file itself says something. None for a form that cannot be asked.
+    """The ids of the columns for which a data file itself has metrics. None for an unsupported file format.
 
     Raises: one of JAVA_ERRORS: the file cannot be read.
     """
@@ -63,7 +63,7 @@ def counted_columns(spark: SparkSession, table: Any, path: str, form: str) -> li
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, without the stack that a Java error brings."""
+    """The first line of an error's message, without the stack trace of a Java error."""
     text = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
     return text.splitlines()[0] if text else type(error).__name__
 
@@ -71,8 +71,9 @@ def first_line(error: BaseException) -> str:
 def rewrite_small_files(
     spark: SparkSession, table: Any, options: Mapping[str, str], summary: Mapping[str, str]
 ) -> tuple[int, int]:
-    """Rewrite small data files, and those that rows were deleted from, into fewer ones, in one commit that carries
-    `summary`; readers see the same rows. Where the table has a sort order, they are sorted by it.
+    """Rewrite small data files, and files with deleted rows, into fewer files, in one commit that carries `summary`.
+
+    Readers see the same rows. The new files are sorted if the table has a sort order.
 
     Gives: how many files were rewritten, and into how many.
     """
@@ -87,7 +88,7 @@ def rewrite_small_files(
 
 
 def rewrite_manifests(spark: SparkSession, table: Any, summary: Mapping[str, str]) -> None:
-    """Rewrite the list of a table's files into fewer manifests, in one commit that carries `summary`."""
+    """Rewrite the manifests of a table into fewer ones, in one commit that carries `summary`."""
     action = _actions(spark).rewriteManifests(table)
     for name, value in summary.items():
         action = action.snapshotProperty(name, value)
@@ -95,13 +96,15 @@ def rewrite_manifests(spark: SparkSession, table: Any, summary: Mapping[str, str
 
 
 def expire_snapshots(table: Any, before_ms: int) -> None:
-    """Remove the snapshots that are older than a moment (milliseconds since 1970) and that no branch and no tag needs,
-    with the files that only they have."""
+    """Remove the snapshots older than a time (milliseconds since 1970) that no branch and no tag needs.
+
+    The files that only these snapshots have are removed too.
+    """
     table.expireSnapshots().expireOlderThan(before_ms).retainLast(1).cleanExpiredFiles(True).commit()
 
 
 def remove_unknown_files(spark: SparkSession, table: Any, before_ms: int) -> None:
-    """Remove the files below a table's folder that no snapshot has and that are older than a moment (milliseconds since
+    """Remove the files in a table's folder that no snapshot has and that are older than a time (milliseconds since
     1970)."""
     _actions(spark).deleteOrphanFiles(table).usePrefixListing(True).olderThan(before_ms).execute()
 
@@ -113,8 +116,7 @@ def _actions(spark: SparkSession) -> Any:
 
 
 def layout_of(spark: SparkSession, table: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[int, Any]]:
-    """How a table's rows lie in its files: its partition fields and its sort fields as Iceberg's JSON has them, and its
-    columns by their ids."""
+    """The layout of a table: its partition fields and its sort fields from Iceberg's JSON, and its columns by id."""
     jvm: Any = spark._jvm
     iceberg = jvm.org.apache.iceberg
     spec = json.loads(iceberg.PartitionSpecParser.toJson(table.spec()))["fields"]
@@ -130,7 +132,7 @@ def transformed(spark: SparkSession, column: str, transform: str, number: int | 
 
 
 def null_order(spark: SparkSession, *, first: bool) -> Any:
-    """Where nulls stand in a sort order."""
+    """The place of nulls in a sort order."""
     jvm: Any = spark._jvm
     order = jvm.org.apache.iceberg.NullOrder
     return order.NULLS_FIRST if first else order.NULLS_LAST

@@ -1,4 +1,4 @@
-"""The jars Spark needs beside its own: a pinned list, fetched once into a cache, each checked against its SHA-256."""
+"""The jars that Spark needs in addition to its own: pinned, fetched once into a cache, and checked by SHA-256."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 CHUNK_BYTES = 1 << 20
 STREAM_ATTEMPTS = 3
 OFFLINE_HINT = (
-    "Without a way to Maven Central set SILTSTONE_MAVEN_URL to a mirror, "
+    "Without access to Maven Central set SILTSTONE_MAVEN_URL to a mirror, "
     "or SILTSTONE_JARS_DIR to a folder that holds the jars (`siltstone doctor` lists them)."
 )
 
@@ -67,13 +67,13 @@ Progress = Callable[[str], None]
 
 
 def print_progress(message: str) -> None:
-    """Tell a waiting person on standard error what is fetched."""
+    """Print progress to standard error."""
     sys.stderr.write(message + "\n")
     sys.stderr.flush()
 
 
 def cache_folder() -> Path:
-    """Where siltstone keeps what it fetched: SILTSTONE_CACHE, or the user's cache folder."""
+    """The folder for fetched files: SILTSTONE_CACHE, or the user's cache folder."""
     chosen = os.environ.get("SILTSTONE_CACHE")
     if chosen:
         return Path(chosen).expanduser()
@@ -83,7 +83,7 @@ def cache_folder() -> Path:
 
 
 def jar_paths(jars: Iterable[Jar], progress: Progress = print_progress) -> list[Path]:
-    """The checked files of these jars: in SILTSTONE_JARS_DIR where it is set, else in the cache, which is filled."""
+    """The checked files of these jars: in SILTSTONE_JARS_DIR if it is set, else in the cache, which is filled."""
     folder = os.environ.get("SILTSTONE_JARS_DIR")
     if folder:
         return [_offline(jar, Path(folder).expanduser()) for jar in jars]
@@ -117,26 +117,26 @@ def _cached(jar: Jar, folder: Path, progress: Progress) -> Path:
     if path.is_file():
         if sha256(path) == jar.sha256:
             return path
-        progress(f"{jar.file} in the cache is damaged, fetching it again")
+        progress(f"{jar.file} in the cache is damaged, fetching a new copy")
     base = os.environ.get("SILTSTONE_MAVEN_URL", MAVEN_CENTRAL).rstrip("/")
     _download(jar, f"{base}/{jar.path}", path, progress)
     return path
 
 
 def _download(jar: Jar, url: str, path: Path, progress: Progress) -> None:
-    """Fetch a jar whole; a wrong checksum leaves nothing."""
+    """Fetch a jar. If its checksum is wrong, nothing is kept."""
     with whole_file(path) as out:
         found = _fetch(jar, url, out, progress)
         if found != jar.sha256:
             raise SpecError(
-                f"Cannot use {jar.file}: what was fetched is not the pinned file "
+                f"Cannot use {jar.file}: the fetched file is not the pinned file "
                 f"(found SHA-256 {found}, pinned {jar.sha256}).",
                 hint="Check SILTSTONE_MAVEN_URL and the proxy in between; nothing was kept.",
             )
 
 
 def _fetch(jar: Jar, url: str, out: BinaryIO, progress: Progress) -> str:
-    """Stream one file into `out` and give its SHA-256; a stream that breaks off is started over."""
+    """Stream one file into `out` and give its SHA-256. A stream that breaks off is restarted."""
     import requests
     from requests.adapters import HTTPAdapter, Retry
 

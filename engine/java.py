@@ -1,4 +1,4 @@
-"""The Java on this machine: Spark 4.1 needs version 17 or newer, and nothing but an installation brings it."""
+"""The Java on this machine. Spark 4.1 needs version 17 or newer, which the user must install."""
 
 import os
 import re
@@ -10,18 +10,18 @@ from siltstone.engine.errors import SpecError
 NEEDED_JAVA = 17
 INSTALL_HINT = (
     "Install it with `sudo apt install openjdk-17-jre-headless`, `sudo dnf install java-17-openjdk-headless` "
-    "or `brew install openjdk@17`, or point JAVA_HOME at one."
+    "or `brew install openjdk@17`, or set JAVA_HOME to one."
 )
 
 
 def java_program() -> str | None:
-    """The java that Spark will start: JAVA_HOME's, else the one on the PATH."""
+    """The java program that Spark will start: from JAVA_HOME, else from the PATH."""
     home = os.environ.get("JAVA_HOME")
     return shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")  # noqa: PTH118
 
 
 def java_version() -> int | None:
-    """The feature version (17, 21) of the Java that Spark will start; None where there is none that runs."""
+    """The feature version (17, 21) of the Java that Spark will start; None if there is none that runs."""
     program = java_program()
     if program is None:
         return None
@@ -30,13 +30,13 @@ def java_version() -> int | None:
 
 
 def parse_java_version(text: str) -> int | None:
-    """The feature version in what `java -version` prints; 1.8 is 8."""
+    """The feature version in the output of `java -version`; 1.8 is 8."""
     found = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(found.group(1)) if found else None
 
 
 def require_java() -> None:
-    """Raises SpecError where Spark would find no Java, or one too old."""
+    """Raises SpecError if Spark would find no Java, or one that is too old."""
     version = java_version()
     if version is None:
         raise SpecError(f"Cannot start Spark: no Java found (needs {NEEDED_JAVA} or newer).", hint=INSTALL_HINT)

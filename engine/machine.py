@@ -1,4 +1,4 @@
-"""How much memory and how many cores this process may use: the machine's, or less where a container limits them."""
+"""The memory and the cores that this process may use: the machine's, or less if a container limits them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OWN_GROUPS: Final = Path("/proc/self/cgroup")
 
 
 def memory_bytes() -> int:
-    """The memory of the machine, or the container's limit where that is less. Four gigabytes if neither is known."""
+    """The memory of the machine, or the container's limit if that is less. Four gigabytes if neither is known."""
     limits = [limit for folder in _folders("memory") for limit in (_memory_limit(folder),) if limit is not None]
     return min([_machine_memory(), *limits])
 
@@ -63,7 +63,7 @@ def _groups(controller: str) -> Iterator[tuple[Path, PurePosixPath]]:
 
 
 def _memory_limit(folder: Path) -> int | None:
-    """The limit of version 2 (`memory.max`) or 1; None where there is none."""
+    """The limit of version 2 (`memory.max`) or 1; None if there is none."""
     for name in ("memory.max", "memory.limit_in_bytes"):
         with suppress(OSError, ValueError):
             return int((folder / name).read_text(encoding="utf-8"))
@@ -71,7 +71,7 @@ def _memory_limit(folder: Path) -> int | None:
 
 
 def _cpu_quota(folder: Path) -> float | None:
-    """The cores of version 2 (`cpu.max`: quota and period) or 1; None where there is no limit."""
+    """The cores of version 2 (`cpu.max`: quota and period) or 1; None if there is no limit."""
     with suppress(OSError, ValueError):
         quota, period = (folder / "cpu.max").read_text(encoding="utf-8").split()
         return int(quota) / int(period)

@@ -1,9 +1,9 @@
-"""Arrow columns as plain values that lose nothing: what JSON cannot hold exactly becomes text.
+"""Arrow columns as plain values without loss: values that JSON cannot hold exactly become text.
 
-decimal    its digits as text, with the scale     timestamp   ISO 8601, microseconds; `Z` when it has a zone
+decimal    its digits as text, with the scale     timestamp   ISO 8601, microseconds; `Z` if it has a zone
 binary     base64                                 date, time  ISO 8601
-NaN, inf   "NaN", "Infinity", "-Infinity"         map         an object when its keys are text, else pairs
-text       as it is; bytes that are no UTF-8, which a source may send, escaped: caf\\xe9
+NaN, inf   "NaN", "Infinity", "-Infinity"         map         an object if its keys are text, else pairs
+text       unchanged; bytes from a source that are not UTF-8 are escaped: caf\\xe9
 """
 
 import base64
@@ -22,7 +22,7 @@ SECONDS_PER_DAY = 86_400
 
 
 def rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """The rows of a batch as plain dictionaries, columns in order."""
+    """The rows of a batch as plain dictionaries, with the columns in order."""
     names = batch.schema.names
     for values in zip(*(plain(column) for column in batch.columns), strict=True):
         yield dict(zip(names, values, strict=True))
@@ -38,7 +38,7 @@ def plain(array: pa.Array) -> list[Any]:
 
 
 def records(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
-    """The rows with Python's own values, as Arrow gives them, but for text that is no UTF-8, which it fails on."""
+    """The rows with Arrow's Python values. Text that is not UTF-8, on which Arrow fails, is escaped."""
     columns = [_texts(column) if _is_text(column.type) else column.to_pylist() for column in table.columns]
     names = table.schema.names
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
@@ -55,7 +55,7 @@ def csv_line(values: Iterable[Any]) -> str:
 
 
 def text(value: Any) -> str:
-    """A plain value as text: text as it is, the rest as compact JSON."""
+    """A plain value as text: text unchanged, all other values as compact JSON."""
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -68,7 +68,7 @@ def iso_timestamp(micros: int, zone: str) -> str:
 
 
 def iso_time(micros: int) -> str:
-    """Microseconds since midnight as ISO 8601; the fraction only where there is one."""
+    """Microseconds since midnight as ISO 8601, with a fraction only if there is one."""
     seconds, fraction = divmod(micros, MICROS_PER_SECOND)
     clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
     return f"{clock}.{fraction:06d}" if fraction else clock
@@ -96,7 +96,7 @@ def _csv_field(value: Any) -> str:
 
 
 def _integers(array: pa.Array) -> list[int | None]:
-    """The integers beneath a temporal array."""
+    """The integers of a temporal array."""
     width = pa.int32() if array.type.bit_width == 32 else pa.int64()
     return list(array.cast(width).to_pylist())
 
@@ -132,7 +132,7 @@ def _texts(array: pa.Array | pa.ChunkedArray) -> list[str | None]:
 
 
 def _floats(array: pa.Array) -> list[float | str | None]:
-    """Each value as the shortest number that is the same value in its own type: a FLOAT of 0.1 is 0.1."""
+    """Each value as the shortest number that gives the same value in its own type: a FLOAT of 0.1 is 0.1."""
     if not pa.types.is_float64(array.type):
         values = array.to_pylist()
         shortest = [None if value is None else float(_shortest(value, array.type)) for value in values]
@@ -163,7 +163,7 @@ def _lists(array: pa.Array) -> list[list[Any] | None]:
 
 
 def _maps(array: pa.MapArray) -> list[Any]:
-    # The children of a sliced map array are those of the whole, and its offsets point into them.
+    # A sliced map array has the children of the whole array, and its offsets point into them.
     entries = list(zip(plain(array.keys), plain(array.items), strict=True))
     parts = [entries[start:end] for start, end in pairwise(array.offsets.to_pylist())]
     named = _is_text(array.type.key_type)

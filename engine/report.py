@@ -1,4 +1,4 @@
-"""What a run did: frozen values, units in the names, ready for a person or a program."""
+"""The reports of runs and commands: frozen values with units in their names, for people and programs."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -16,8 +16,8 @@ DIFFERENT = "different"
 NOTHING_FOLDED = "nothing folded"
 NOT_WELL = (FAILED, BLOCKED, INTERRUPTED)
 INTERRUPTION = (
-    "The run did not come to its end: it was stopped or killed, or its machine was. What it had published is whole; the"
-    " runs after it take the rest."
+    "The run did not finish: it was stopped or killed, or its machine was. Everything it published is complete; later"
+    " runs do the rest."
 )
 
 
@@ -35,10 +35,10 @@ class CheckReport:
 
 @dataclass(frozen=True)
 class SourceReport:
-    """What became of a source's records: `read`, as who read them counted, is to be the sum of all the others.
+    """The outcomes of a source's records. `read`, counted by the reader, must be the sum of all others.
 
-    `out_of_reach`: rejects by file that a replay could not read again. `left`: how many offsets of topics wait for
-    another run; None of files. `warning`: what a run could not do after it had taken the records.
+    `out_of_reach`: by file, the rejects that a replay could not re-read. `left`: the number of offsets of topics that
+    wait for another run; None for files. `warning`: an action that failed after the records were taken.
     """
 
     path: str
@@ -56,10 +56,10 @@ class SourceReport:
 
 @dataclass(frozen=True)
 class TableReport:
-    """What a run did to one table. `outcomes` has one entry a kind of outcome; their sum is `changes`.
+    """The result of a run for one table. `outcomes` has one entry per kind of outcome; their sum is `changes`.
 
-    `warning`: what of the spec the new changes call into question. `notes`: what other programs had written to the
-    tables, and what the run did about it.
+    `warning`: a setting of the spec that the new changes contradict. `notes`: writes of other programs to the tables,
+    and how the run handled them.
     """
 
     table: str
@@ -83,10 +83,10 @@ class TableReport:
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """Where a table first differs from its changes folded again: one row, and what of it. `version`: its position;
-    `shown_version`: the same as the source writes it.
+    """The first row in which a table differs from a repeated fold of its changes.
 
-    `stands` and `should` are what the table has and what it should have in `columns`; None where there is no row.
+    `version`: the position of the row; `shown_version`: the same in the notation of the source. `stands` and `should`:
+    the actual and the expected values of `columns`; None if there is no row.
     """
 
     table: str
@@ -100,10 +100,10 @@ class FirstDifference:
 
 @dataclass(frozen=True)
 class Verification:
-    """One table folded again from its changes, permuted, duplicated and split into `batches`, and compared.
+    """The comparison of one table with a repeated fold of its changes, permuted, duplicated and split into `batches`.
 
-    The seed says which keys were taken and how; given again, it does the same again. `latest_compared` is false where
-    `latest` has not followed `history` yet.
+    The seed determines the sample of keys and the order: the same seed repeats the same verification. `latest_compared`
+    is false if `latest` has not followed `history` yet.
     """
 
     table: str
@@ -124,13 +124,13 @@ class Verification:
 
 @dataclass(frozen=True)
 class TablePlan:
-    """What a run would do to one table.
+    """The effects that a run would have on one table.
 
-    `changes` are those it would fold: `in_order`, `late` and redelivered; `outcomes` adds up to them. `too_late` and
-    `rejected` would be kept and not folded. `versions`: opened, closed, updated, spliced (put before versions that are
-    there), withdrawn (READs that a late change supersedes) and removed. `sql`: the statements that would write them.
-    `settings`: what would become of partitions, sort order, properties and comments, in words.
-    Where nothing is counted, a run died before `latest` followed `history`, and the next one lets it.
+    `changes`: the changes to fold, which are `in_order`, `late` or redelivered; their `outcomes` add up to them.
+    `too_late`, `rejected`: stored, but not folded. `versions`: opened, closed, updated, spliced (inserted before
+    existing versions), withdrawn (READs that a late change supersedes) and removed. `sql`: the statements that would
+    write them. `settings`: changes of partitions, sort order, properties and comments, in words. All counts are zero
+    if a run died before `latest` followed `history`: the next run completes that.
     """
 
     table: str
@@ -155,11 +155,10 @@ class TablePlan:
 
 @dataclass(frozen=True)
 class ExplainedChange:
-    """One change of a key: where it came from, and what became of it. Times are ISO 8601, UTC.
+    """One change of a key: its origin and its outcome. Times are ISO 8601, UTC.
 
-    `position` is orderable text; `shown_position` is the same as the source writes it.
-
-    `version` is the number of the version it made or changed; `late` says that something after it was folded before.
+    `position`: sortable text; `shown_position`: the same in the notation of the source. `version`: the number of the
+    version that it opened or updated. `late`: a change after it was folded earlier.
     """
 
     outcome: str
@@ -180,7 +179,7 @@ class ExplainedChange:
 
     @property
     def place(self) -> str:
-        """Where the event lies: file and line, or topic, partition and offset."""
+        """The place of the event: file and line, or topic, partition and offset."""
         if self.kafka_offset is not None:
             return f"{self.channel or ''}[{self.kafka_partition}]@{self.kafka_offset}"
         return f"{self.file}:{self.line}"
@@ -188,9 +187,9 @@ class ExplainedChange:
 
 @dataclass(frozen=True)
 class ExplainedVersion:
-    """One version of a key as its changes give it. `made_by`: the place of the event that opened it.
+    """One version of a key, computed from its changes. `made_by`: the place of the event that opened it.
 
-    `in_table` says whether the history table holds it with the same interval.
+    `in_table`: whether the history table has it with the same interval.
     """
 
     number: int
@@ -204,7 +203,7 @@ class ExplainedVersion:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why each version of a key is what it is. `changes` are all of the key's, in the order of the source."""
+    """The versions of a key with the changes that led to them. `changes`: all of the key, in the source's order."""
 
     table: str
     key: Mapping[str, str | None]
@@ -227,7 +226,7 @@ class RunReport:
 
     @property
     def is_checked(self) -> bool:
-        """Whether checks looked at any of its tables."""
+        """Whether any of its tables was checked."""
         return any(table.checks for table in self.tables)
 
     def to_dict(self) -> dict[str, Any]:
@@ -237,9 +236,8 @@ class RunReport:
 
 @dataclass(frozen=True)
 class TableSize:
-    """What a table consists of. `files`, `delete_files` and `bytes` are those of its newest snapshot, and so are its
-    `manifests`; `snapshots` are all that it keeps. `rows` counts those in data files, `deleted_rows` those of them that
-    delete files take away."""
+    """The size of a table. `files`, `delete_files`, `bytes` and `manifests`: of its newest snapshot. `snapshots`: all
+    that it has. `rows`: all rows in data files. `deleted_rows`: those of them that delete files remove."""
 
     files: int
     delete_files: int
@@ -252,11 +250,10 @@ class TableSize:
 
 @dataclass(frozen=True)
 class MaintainedTable:
-    """What maintenance did to a table; of a dry run, what it would do.
+    """The effects of maintenance on a table; in a dry run, the effects that it would have.
 
-    `rewritten` files became `into` files; `expired` counts snapshots, `orphans` files, `trimmed` rows of `changes`.
-    `scan_before` and `scan_after` are the seconds that reading all rows takes. Of a table that failed only the error is
-    known.
+    `rewritten` files became `into` files. `expired` counts snapshots, `orphans` files, and `trimmed` rows of `changes`.
+    `scan_before` and `scan_after`: the seconds to read all rows. If a table fails, only the error is known.
     """
 
     table: str
@@ -289,8 +286,8 @@ class MaintenanceReport:
 
 @dataclass(frozen=True)
 class DropReport:
-    """A table that was dropped. `tables` are those that were removed; `rows` counts rows by ledger; `kept` says what
-    stays, in words."""
+    """The result of dropping a table. `tables`: the removed tables. `rows`: removed rows by ledger. `kept`: the things
+    that are not removed, in words."""
 
     table: str
     tables: tuple[str, ...]

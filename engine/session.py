@@ -1,4 +1,4 @@
-"""The Spark session: the one that is there, checked, or a local one with the pinned jars and the project's catalog."""
+"""The Spark session: the existing one, checked, or a local one with the pinned jars and the project's catalog."""
 
 import codecs
 import locale
@@ -34,20 +34,23 @@ ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExt
 SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 JDBC_DRIVERS = {SQLITE_URI: SQLITE_JDBC, "jdbc:postgresql:": POSTGRESQL_JDBC, "jdbc:mysql:": MYSQL_JDBC}
 NOT_AT_LAUNCH = ("spark.sql.catalog.", "spark.hadoop.")
-"""How settings begin that can hold secrets, and that the JVM does not need to start: its command line can be seen."""
+"""The beginnings of settings that can contain secrets. The JVM is started without them: other users can see its
+command line."""
 BUSY_TIMEOUT_MS = "30000"
 MAX_LOG_BYTES = 10_000_000
 JAVA_OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 PARALLEL_COLLECTOR = "-XX:+UseParallelGC"
-# The size, in bytes of code, up to which what is often called is inlined (Java's own: 325). A JVM that has no such
-# option passes over it.
+# The maximum size, in bytes of code, of a hot method that is inlined (Java's default: 325). A JVM without this option
+# ignores it.
 SHORT_INLINING = ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:FreqInlineSize=100")
-# What every fold relies on, whoever made the session: times are UTC, of a field that stands twice in an object the
-# second counts, and texts are read in any character set that Java knows, with a sign in place of what is none of it.
-# Base64 is one line, as in JSON. A stage whose code would need a method of more than 8000 bytes, which HotSpot never
-# compiles, is compiled operator by operator instead: decoding and folding take a third of the time. What Spark's
-# optimizer infers of filters is bought with a set of equalities that grows as a power of a table's columns: planning
-# the fold of two dozen columns filled two gigabytes, and a fold says its filters itself.
+# The settings that every fold needs, in any session:
+# - Times are in UTC. The second of two equal field names in an object counts.
+# - Texts are read in any character set that Java knows. Invalid bytes become a replacement character.
+# - Base64 text is one line, as in JSON.
+# - A stage whose generated code needs a method of more than 8000 bytes is compiled operator by operator. HotSpot never
+#   compiles such long methods: without this, decoding and folding take three times as long.
+# - The optimizer infers no filters. For that it would build a set of equalities that grows as a power of the number of
+#   columns: planning the fold of two dozen columns took two gigabytes. A fold has all of its filters explicitly.
 FOLD_CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
@@ -60,10 +63,10 @@ FOLD_CONF = {
 
 
 def spark_session(project: ProjectSpec, jars: Iterable[Jar] = ()) -> "SparkSession":
-    """The session to work in: the active one, spark-submit's, or a new local one. `jars`: needed in addition to the usual ones.
+    """The session to work in: the active one, spark-submit's, or a new local one. `jars`: added to the usual ones.
 
-    Raises: SpecError where the session cannot serve Iceberg, Java is missing, or a jar cannot be had. StorageError
-        where the catalog's file is gone.
+    Raises: SpecError: the session has no Iceberg, Java is missing, or a jar cannot be fetched. StorageError: the
+        catalog's file is missing.
     """
     from pyspark.sql import SparkSession
 
@@ -78,7 +81,7 @@ def spark_session(project: ProjectSpec, jars: Iterable[Jar] = ()) -> "SparkSessi
 
 
 def sibling(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
-    """Another session on the same Spark with the same settings: what one thread sets is not another's."""
+    """Another session on the same Spark with the same settings, for a thread that changes settings of its own."""
     other = spark.newSession()
     theirs = other.conf.getAll
     for name, value in spark.conf.getAll.items():
@@ -88,18 +91,18 @@ def sibling(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
 
 
 def set_fold_conf(spark: "SparkSession") -> None:
-    """Give a session, whoever made it, the settings that every fold relies on."""
+    """Apply the settings that every fold needs to any session."""
     for name, value in FOLD_CONF.items():
         spark.conf.set(name, value)
 
 
 def submitted() -> bool:
-    """Whether spark-submit started this Python, and so decides on master, memory and jars."""
+    """Whether spark-submit started this Python process, so that it controls master, memory and jars."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def session_conf(project: ProjectSpec) -> dict[str, str]:
-    """The settings of a local session except its jars; what the project says wins."""
+    """The settings of a local session except its jars. The project's settings override them."""
     defaults = {
         "spark.app.name": "siltstone",
         "spark.master": project.spark.master,
@@ -108,16 +111,16 @@ def session_conf(project: ProjectSpec) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.extensions": ICEBERG_EXTENSIONS,
         "spark.sql.catalogImplementation": "in-memory",
-        # A fold has more generated classes than the hundred that Spark keeps, each compiled anew by HotSpot, too.
+        # A fold has more generated classes than the hundred that Spark keeps. HotSpot too would recompile each of them.
         "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "WARN",
         # Spark's default of 200 is for clusters: on one machine every empty partition costs a task.
         "spark.sql.shuffle.partitions": str(max(4, 2 * (cores()))),
-        # It walks Python's stack for every column expression: building a fold's plan would take three times as long.
+        # It inspects Python's stack for every column expression: building a fold's plan would take three times as long.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
-        # Else each task of Python begins with a quarter of a second in which nothing is done.
+        # Without it, each Python task starts with a quarter of a second of useless work.
         "spark.python.daemon.module": "siltstone.engine.worker_daemon",
     }
     defaults["spark.driver.extraJavaOptions"] = java_options(os.environ)
@@ -125,19 +128,18 @@ def session_conf(project: ProjectSpec) -> dict[str, str]:
 
 
 def java_options(environment: Mapping[str, str]) -> str:
-    """What the JVM of a local session is told; no collector where the environment names one: a JVM refuses two.
+    """The options for the JVM of a local session. No garbage collector if the environment names one: a JVM accepts one.
 
-    Nobody waits for a single answer, so what counts is the work that is left to the run. Collecting in parallel and
-    all at once takes a fifth less of a catch-up's processor time than the collector that Java takes by itself. And the
-    code that Spark generates is long and runs for seconds: compiled with less of it inlined, it is as fast afterwards,
-    and the first 200,000 events of a JVM take three quarters of the processor time.
+    A run needs throughput, not short pauses. With the parallel collector, a catch-up takes a fifth less processor time
+    than with Java's default. The code that Spark generates is long and runs for seconds. With less inlining it compiles
+    faster and runs as fast: the first 200,000 events of a JVM take three quarters of the processor time.
     """
     names_collector = any("GC" in environment.get(name, "") for name in JAVA_OPTIONS)
     return " ".join([*([] if names_collector else [PARALLEL_COLLECTOR]), *SHORT_INLINING])
 
 
 def catalog_conf(catalog: CatalogSpec) -> dict[str, str]:
-    """The Spark settings that declare the project's Iceberg catalog; what its `properties` say wins."""
+    """The Spark settings that declare the project's Iceberg catalog. Its `properties` override them."""
     prefix = f"spark.sql.catalog.{catalog.name}"
     settings: dict[str, str] = {"type": catalog.type}
     if catalog.uri:
@@ -145,19 +147,19 @@ def catalog_conf(catalog: CatalogSpec) -> dict[str, str]:
     if catalog.warehouse:
         settings["warehouse"] = catalog.warehouse
     file_io = FILE_IO.get(scheme_of(catalog.warehouse or ""))
-    if file_io and catalog.type not in ("rest", "hadoop"):  # a REST catalog's own answer decides; hadoop has Hadoop's
+    if file_io and catalog.type not in ("rest", "hadoop"):  # a REST catalog chooses it; hadoop uses Hadoop's
         settings["io-impl"] = file_io
     if catalog.type == "jdbc":
         settings["jdbc.schema-version"] = "V1"
     if sqlite_file(catalog):
         settings["jdbc.busy_timeout"] = BUSY_TIMEOUT_MS
-    settings["cache-enabled"] = "false"  # a cached table hides what another process has committed
+    settings["cache-enabled"] = "false"  # a cached table hides commits of other processes
     settings |= catalog.properties
     return {prefix: SPARK_CATALOG} | {f"{prefix}.{name}": value for name, value in settings.items()}
 
 
 def needed_jars(catalog: CatalogSpec) -> list[Jar]:
-    """What Spark needs to reach this catalog and its warehouse."""
+    """The jars that Spark needs for this catalog and its warehouse."""
     uri = (catalog.uri or "") if catalog.type == "jdbc" else ""
     drivers = [jar for begin, jar in JDBC_DRIVERS.items() if uri.startswith(begin)]
     is_on_s3 = scheme_of(catalog.warehouse or "") in S3 or "aws" in catalog.properties.get("io-impl", "")
@@ -172,7 +174,7 @@ def default_driver_gigabytes(memory: int) -> int:
 
 
 def spark_log() -> Path:
-    """Where the JVM of a local session writes what it has to say."""
+    """The log file of the JVM of a local session."""
     return cache_folder() / "spark.log"
 
 
@@ -188,11 +190,11 @@ def _local(project: ProjectSpec, jars: Iterable[Jar]) -> "SparkSession":
     paths += [path for path in project.spark.conf.get("spark.jars", "").split(",") if path]
     conf["spark.jars"] = ",".join(paths)
     _start_gateway(conf)
-    return _configured({})  # the context has all settings; static ones cannot be set again on the session
+    return _configured({})  # the context has all settings; static ones cannot be changed on the session
 
 
 def _start_gateway(conf: Mapping[str, str]) -> None:
-    """Start the JVM with its standard error in a file: its warnings are not for the person at the terminal."""
+    """Start the JVM with its standard error in a file, so that its warnings do not appear on the terminal."""
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
@@ -206,7 +208,7 @@ def _start_gateway(conf: Mapping[str, str]) -> None:
         with log.open("ab" if keep else "wb") as stderr, utf8_names():
             gateway = launch_gateway(at_launch, {"stderr": stderr})  # type: ignore[no-untyped-call]  # pyspark gives it no types
     except PySparkRuntimeError as error:
-        raise SpecError(f"Cannot start Spark: its JVM ended at once (its words are in {log}).") from error
+        raise SpecError(f"Cannot start Spark: its JVM ended at once (its log is {log}).") from error
     SparkContext(conf=settings, gateway=gateway)
 
 
@@ -217,10 +219,12 @@ def launch_conf(conf: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def utf8_names() -> Iterator[None]:
-    """Let what is started inside see the disk in UTF-8. In a locale of another encoding (LC_ALL=C, as cron has it) Java
-    cannot name every file, and passes over those."""
+    """Let processes started inside use UTF-8 for file names.
+
+    In a locale with another encoding (LC_ALL=C, as in cron) Java cannot name every file, and skips those files.
+    """
     if sys.platform != "linux" or codecs.lookup(locale.getencoding()).name == "utf-8":
-        yield  # elsewhere Java does not ask the locale
+        yield  # on other systems, Java does not use the locale
         return
     before = os.environ.get("LC_ALL")
     os.environ["LC_ALL"] = "C.UTF-8"
@@ -241,7 +245,7 @@ def _configured(conf: Mapping[str, str]) -> "SparkSession":
 
 
 def _fit(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
-    """Check that the session speaks Iceberg; give it the project's catalog and the settings a fold relies on."""
+    """Check that the session supports Iceberg. Add the project's catalog and the settings that a fold needs."""
     jvm: Any = getattr(spark, "_jvm", None)
     if jvm is None:
         raise SpecError(
@@ -250,13 +254,13 @@ def _fit(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
         )
     if ICEBERG_EXTENSIONS not in (spark.conf.get("spark.sql.extensions", "") or ""):
         raise SpecError(
-            f"Cannot use the Spark session that is there: it lacks the Iceberg extension (spark.sql.extensions "
+            f"Cannot use the existing Spark session: it lacks the Iceberg extension (spark.sql.extensions "
             f"= {spark.conf.get('spark.sql.extensions', '') or 'empty'}).",
             hint=f"Start it with spark.sql.extensions={ICEBERG_EXTENSIONS} and {ICEBERG_SPARK.file}.",
         )
-    if not _has_class(jvm, ICEBERG_EXTENSIONS):  # Spark itself only warns of it
+    if not _has_class(jvm, ICEBERG_EXTENSIONS):  # Spark itself only logs a warning
         raise SpecError(
-            "Cannot use the Spark session that is there: Iceberg's classes are missing.",
+            "Cannot use the existing Spark session: Iceberg's classes are missing.",
             hint=f"Start it with {ICEBERG_SPARK.file} (spark-submit --jars, or spark.jars).",
         )
     remember_names(spark)

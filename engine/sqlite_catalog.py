@@ -14,17 +14,18 @@ _METADATA: Final = "metadata/*.metadata.json"
 
 
 def sqlite_file(catalog: CatalogSpec) -> Path | None:
-    """The file of an embedded catalog; None for every other kind."""
+    """The file of an embedded catalog; None for all other kinds."""
     if catalog.type != "jdbc" or not (catalog.uri or "").startswith(SQLITE_URI):
         return None
     return Path((catalog.uri or "").removeprefix(SQLITE_URI).removeprefix("file:").split("?")[0])
 
 
 def refuse_lost_catalog(catalog: CatalogSpec) -> None:
-    """See that the file of an embedded catalog is there where its tables are: SQLite makes a new one in silence, and a
-    run would start from scratch over tables that are still there.
+    """Check that the file of an embedded catalog exists if its warehouse has tables.
 
-    Raises: StorageError.
+    SQLite silently creates a missing file. A run would then start from scratch although its tables still exist.
+
+    Raises: StorageError: the file is missing.
     """
     database = sqlite_file(catalog)
     if database is None or database.exists() or is_remote(catalog.warehouse or ""):

@@ -1,7 +1,7 @@
-"""Object stores and catalogs from outside: which settings reach them, and what their errors mean.
+"""The settings of object stores and catalogs, and the meaning of their errors.
 
-Settings have the names that Iceberg gives them (`s3.endpoint`, `client.region` ...). The same ones serve Iceberg in
-Spark, PyIceberg, and PyArrow, which reads the files of a source.
+Settings have Iceberg's names (`s3.endpoint`, `client.region` ...). The same settings are used by Iceberg in Spark, by
+PyIceberg, and by PyArrow, which reads the files of a source.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ S3: Final = frozenset({"s3", "s3a", "s3n"})
 GOOGLE: Final = frozenset({"gs"})
 AZURE: Final = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 SLASHED: Final = "file"
-"""The one scheme that takes a single slash."""
+"""The only scheme that allows a single slash."""
 FILE_IO: Final[Mapping[str, str]] = {
     **dict.fromkeys(S3, "org.apache.iceberg.aws.s3.S3FileIO"),
     **dict.fromkeys(GOOGLE, "org.apache.iceberg.gcp.gcs.GCSFileIO"),
     **dict.fromkeys(AZURE, "org.apache.iceberg.azure.adlsv2.ADLSFileIO"),
 }
-"""What reads and writes the files of tables in Spark, by the scheme of their addresses."""
+"""The Iceberg FileIO that reads and writes the files of tables in Spark, by the scheme of their addresses."""
 
 ENDPOINT: Final = "s3.endpoint"
 REGION: Final = "client.region"
@@ -47,47 +47,47 @@ _CREDENTIALS: Final[Mapping[str, str]] = {
 _OWN_CREDENTIALS: Final = re.compile(
     r"(s3|client)\.(access-key-id|credentials-provider.*|profile-name|anonymous|role-arn|remote-signing-enabled)"
 )
-"""A setting that says who asks: then the credentials of the environment are another's."""
+"""Settings that choose credentials. With one of them, the credentials of the environment are not used."""
 
 
 def scheme_of(address: str) -> str:
-    """The scheme of a URI in lower case; empty for a path, or a name."""
+    """The scheme of a URI in lower case; empty for a path or a name."""
     found = _SCHEME.match(address)
     return found[1].lower() if found and found[2] else ""
 
 
 def lacks_slash(address: str) -> bool:
-    """Whether an address is a URI with one slash where two belong: `s3:/bucket/folder`."""
+    """Whether an address is a URI with one slash instead of two: `s3:/bucket/folder`."""
     found = _SCHEME.match(address)
     return found is not None and found[2] == "/" and found[1].lower() != SLASHED
 
 
 def with_slashes(address: str) -> str:
-    """What such an address should be."""
+    """Such an address with two slashes."""
     return _SCHEME.sub(r"\1://", address, count=1)
 
 
 def is_remote(address: str) -> bool:
-    """Whether an address names a store, and not a place on this machine."""
+    """Whether an address is in a store, and not on this machine."""
     return scheme_of(address) not in ("", SLASHED)
 
 
-def environment_settings(environment: Mapping[str, str], said: Mapping[str, str]) -> dict[str, str]:
-    """What the variables of AWS say. Not their credentials where `said` names its own."""
+def environment_settings(environment: Mapping[str, str], declared: Mapping[str, str]) -> dict[str, str]:
+    """The settings from the AWS environment variables, without credentials if `declared` has its own."""
     found = {
         name: next(environment[variable] for variable in variables if environment.get(variable))
         for name, variables in _ENVIRONMENT.items()
         if any(environment.get(variable) for variable in variables)
     }
-    if any(_OWN_CREDENTIALS.fullmatch(name) for name in said):
+    if any(_OWN_CREDENTIALS.fullmatch(name) for name in declared):
         return found
     return found | {name: environment[v] for name, v in _CREDENTIALS.items() if environment.get(v)}
 
 
 def completed(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings with what follows from them, so that Iceberg and PyArrow do the same.
+    """The settings, completed so that Iceberg and PyArrow behave alike.
 
-    A store with an endpoint of its own is addressed by path, as PyArrow does it, and any region will do.
+    A store with an endpoint of its own is addressed by path, as in PyArrow, and works with any region.
     """
     found = dict(settings)
     if "s3.region" in found:
@@ -101,7 +101,7 @@ def completed(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def of_stores(properties: Mapping[str, str]) -> StoreSettings:
-    """Those of a catalog's properties that reach the store of its tables."""
+    """The properties of a catalog that are settings of the store of its tables."""
     return tuple((name, value) for name, value in properties.items() if name.startswith(_OF_STORES))
 
 
@@ -110,7 +110,7 @@ def of_stores(properties: Mapping[str, str]) -> StoreSettings:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with a store or a catalog, and what to do about it."""
+    """A problem with a store or a catalog, and what to do about it."""
 
     reason: str
     hint: str
@@ -130,25 +130,25 @@ _SIGNS_OF_DISKS: Final[_Signs] = (
     (
         r"No space left on device|Disk quota exceeded|SQLITE_FULL",
         "no space is left",
-        "make room where the tables, the catalog and Spark's temporary files (spark.local.dir) are, and run again",
+        "free space where the tables, the catalog and Spark's temporary files (spark.local.dir) are, then retry",
     ),
     (
         r"Read-only file system|SQLITE_READONLY(?!_DBMOVED)|SQLITE_CANTOPEN|Permission denied",
-        "it cannot be written, or not be read",
-        "check who may read and write the folders of the tables and of the catalog, and run again",
+        "it cannot be written or read",
+        "check the permissions of the folders of the tables and of the catalog, then retry",
     ),
     (
         r"SQLITE_READONLY_DBMOVED",
         "the catalog's file was moved or removed meanwhile",
-        "bring the file back, and run again",
+        "bring the file back, then retry",
     ),
     (
         r"SQLITE_BUSY|SQLITE_LOCKED|database is locked",
         "another program has the catalog's file locked",
-        "run again when it is done",
+        "retry when it is done",
     ),
 )
-"""Of the disks of tables and of the catalog. Errors that name a path, as those of a source's files do, need none."""
+"""Problems with the disks of tables and of the catalog. Errors that name a path, as for a source's files, need none."""
 _SIGNS: Final[_Signs] = (
     (
         r"NO_SUCH_BUCKET|NoSuchBucket|[Tt]he specified bucket does not exist",
@@ -217,13 +217,13 @@ _SIGNS: Final[_Signs] = (
         r"|Connection to \S+ refused|The connection attempt failed|Unable to execute HTTP request|Connection timed out"
         r"|could not translate host name|Could not connect to any|REQUEST_TIMEOUT|Read timed out",
         "it cannot be reached",
-        "check the address and the network, and run again",
+        "check the address and the network, then retry",
     ),
 )
 
 
 def problem_in(text: str, signs: _Signs = _SIGNS) -> Problem | None:
-    """What the text of an error says of a store or a catalog; None where it says something else."""
+    """The problem of a store or a catalog in the text of an error; None if there is none."""
     for sign, reason, hint in signs:
         if re.search(sign, text):
             return Problem(f"{reason}{_where(text)}" if "reached" in reason else reason, hint)
@@ -231,7 +231,7 @@ def problem_in(text: str, signs: _Signs = _SIGNS) -> Problem | None:
 
 
 def _where(text: str) -> str:
-    """The server that an error names, in brackets."""
+    """The server that an error names, in parentheses."""
     found = _ADDRESS.search(text)
     if found is None:
         return ""
@@ -239,8 +239,10 @@ def _where(text: str) -> str:
 
 
 def storage_error(error: BaseException) -> StorageError | None:
-    """An error of a library as siltstone's, where it is one of a store or a catalog. The first that says so counts:
-    those that it came from say more of the cause."""
+    """A library's error as siltstone's, if it is one of a store or a catalog; None otherwise.
+
+    The first error in the chain that matches counts. Its causes have more detail, but are less clear.
+    """
     each: BaseException | None = error
     while each is not None:
         found = problem_in(str(each), (*_SIGNS_OF_DISKS, *_SIGNS))

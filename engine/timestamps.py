@@ -1,6 +1,6 @@
-"""Moments of the whole calendar, as Python has them: its own ways from numbers and from rows fail at its ends.
+"""Times over the whole range of Python's datetime. Python's and Spark's own conversions fail near its ends.
 
-Years 1 and 9999 come in: programs write their zero and their greatest time where they have none.
+The years 1 and 9999 do occur: programs write their smallest or greatest time instead of none.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -14,19 +14,19 @@ _FIRST, _LAST = "0001-01-03", "9999-12-29"  # two days inside: a row's times pas
 
 
 def moment_of(micros: int) -> datetime:
-    """A moment from microseconds since 1970, exactly."""
+    """The exact time from microseconds since 1970."""
     return EPOCH + timedelta(microseconds=micros)
 
 
 def in_utc(moment: datetime) -> datetime:
-    """A moment in UTC; one that names no zone is in it already."""
+    """A time in UTC. A time without a zone is in UTC already."""
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def moment_in(text: str) -> datetime:
-    """A moment in ISO 8601, UTC where it names no zone; `now` is now.
+    """A time from ISO 8601 text, in UTC if it has no zone; `now` is the current time.
 
-    Raises: ValueError, whose words say why it is none.
+    Raises: ValueError: the text is no time; its message says why.
     """
     if text == "now":
         return datetime.now(UTC)
@@ -39,8 +39,8 @@ def moment_in(text: str) -> datetime:
 
 
 def collectable(moment: "Column") -> "Column":
-    """A moment that a row can bring to the driver: at the calendar's ends, the nearest that it can. Null stays."""
-    from pyspark.sql import functions as F  # not for the report, which takes its moments from here without Spark
+    """A time that Spark can collect to the driver: near the ends of the range, the nearest such time. Null stays."""
+    from pyspark.sql import functions as F  # imported here because the report uses this module without Spark
 
     first, last = (F.lit(day).cast("timestamp") for day in (_FIRST, _LAST))
     return F.when(moment.isNotNull(), F.greatest(F.least(moment, last), first))

@@ -1,11 +1,11 @@
-"""The daemon that Spark forks its Python workers from: Spark's own, with what each task would do again done once.
+"""The daemon from which Spark forks its Python workers: Spark's own, which does once what each task would repeat.
 
-    spark.python.daemon.module=engine.worker_daemon
+    spark.python.daemon.module=siltstone.engine.worker_daemon
 
-Spark puts `pyspark.zip` and a jar on a worker's path, and each task makes Python forget what it knows of the path.
-Python 3.11 then reads the directories of both again for every package in them: a quarter of a second of processor time
-a task, however few rows it has. So workers use the installed package, which is the same code. They are forked with the
-decoders loaded, and what is loaded here is left out when a worker collects garbage after a task.
+Spark puts `pyspark.zip` and a jar on the path of a worker, and each task clears Python's caches of the path. Python
+3.11 then re-reads the directories of both for every package in them. That takes a quarter of a second of processor time
+per task, even for a few rows. So workers use the installed package, which is the same code. The decoders are loaded
+before the workers are forked, and the garbage collector ignores everything that is loaded here.
 """
 
 import gc
@@ -31,14 +31,14 @@ def main() -> None:
 
 
 def forget_zips() -> None:
-    """Take Spark's zip files from the path."""
+    """Remove Spark's zip files from the path."""
     sys.path[:] = [path for path in sys.path if not is_packed(path)]
     for path in filter(is_packed, list(sys.path_importer_cache)):
         del sys.path_importer_cache[path]
 
 
 def is_packed(path: str) -> bool:
-    """Whether a path is one of Spark's zip files, or in one."""
+    """Whether a path is one of Spark's zip files, or inside one."""
     return any(fnmatch(part, name) for part in PurePath(path).parts for name in PACKED)
 
 

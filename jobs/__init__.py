@@ -1,1 +1,1 @@
-"""Entry points for spark-submit: arguments -> session -> call -> exit code."""
+"""Entry points for spark-submit: parse arguments, use the session, call siltstone, give an exit code."""

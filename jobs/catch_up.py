@@ -1,6 +1,6 @@
-"""The nightly job: `spark-submit jobs/catch_up.py [SPEC...] [--project FILE] [--until TIME] [--wait SECONDS]`.
+"""The main job: `spark-submit jobs/catch_up.py [SPEC...] [--project FILE] [--until TIME] [--wait SECONDS]`.
 
-The session, its master, memory and jars are the cluster's; the report goes to standard output as JSON.
+The cluster provides the session with its master, memory and jars. The job prints its report as JSON to standard output.
 """
 
 import argparse
@@ -18,8 +18,8 @@ from siltstone.quality.runs import catch_up
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Catch up, check, print the report, and give the exit code."""
-    parser = job_parser("catch_up.py", "Take all that is new into the tables.")
+    """Catch up, run the checks, print the report, and give the exit code."""
+    parser = job_parser("catch_up.py", "Load all new changes into the tables.")
     parser.add_argument(
         "--until",
         type=_moment,
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def work(
     project: ProjectSpec, specs: Sequence[TableSpec], spark: SparkSession, parsed: argparse.Namespace
 ) -> RunReport:
-    """What the job does."""
+    """Call `catch_up` with the job's arguments."""
     return catch_up(project, specs, spark, until=parsed.until, wait=parsed.wait)
 
 

@@ -1,4 +1,4 @@
-"""What every job has in common: its arguments, the session it is given, a report on standard output, an exit code."""
+"""The common part of all jobs: arguments, the cluster's session, a report on standard output, and an exit code."""
 
 import argparse
 import json
@@ -19,27 +19,27 @@ Work = Callable[[ProjectSpec, Sequence[TableSpec], SparkSession, argparse.Namesp
 
 
 def job_parser(name: str, does: str) -> argparse.ArgumentParser:
-    """The arguments of every job; `specs`, `project` and `wait` are what `run_job` reads."""
+    """A parser with the arguments of every job. `run_job` reads `specs`, `project` and `wait`."""
     parser = argparse.ArgumentParser(prog=name, description=does)
-    parser.add_argument("specs", nargs="*", type=Path, help="table specs; all of specs/ when none is named")
+    parser.add_argument("specs", nargs="*", type=Path, help="table specs; default: all in specs/")
     parser.add_argument("--project", type=Path, help="the project file or its folder")
     parser.add_argument("--wait", type=_seconds, default=0.0, help="seconds to wait for another run to end")
     return parser
 
 
 def _seconds(text: str) -> float:
-    """A time to wait. Below zero the lock would wait without an end."""
+    """A time to wait. With a negative time, the lock would wait forever."""
     try:
-        told = float(text)
+        seconds = float(text)
     except ValueError:
-        told = -1.0
-    if not told >= 0:
+        seconds = -1.0
+    if not seconds >= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is no time to wait; write seconds, 0 or more")
-    return told
+    return seconds
 
 
 def run_job(parsed: argparse.Namespace, work: Work) -> int:
-    """Do the work in the session that is there, print its report, and give the exit code."""
+    """Do the work in the cluster's session, print its report, and give the exit code."""
     try:
         project = load_project(parsed.project)
         specs = load_specs(parsed.specs or None, project)

@@ -1,6 +1,6 @@
-"""Keeping tables small on a cluster: `spark-submit jobs/maintain.py [SPEC...] [--dry-run] [--retain 3d]`.
+"""Maintain tables on a cluster: `spark-submit jobs/maintain.py [SPEC...] [--dry-run] [--retain 3d]`.
 
-The session, its master, memory and jars are the cluster's; the report goes to standard output as JSON.
+The cluster provides the session with its master, memory and jars. The job prints its report as JSON to standard output.
 """
 
 import argparse
@@ -18,17 +18,17 @@ from siltstone.jobs.entry import job_parser, run_job
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Maintain, print the report, and give the exit code."""
+    """Run maintenance, print the report, and give the exit code."""
     parser = job_parser("maintain.py", "Compact tables, expire snapshots, remove orphan files.")
-    parser.add_argument("--dry-run", action="store_true", help="report what would be done, and do nothing")
-    parser.add_argument("--retain", type=_duration, help="how long snapshots stay, instead of the project's setting")
+    parser.add_argument("--dry-run", action="store_true", help="report what would be done and change nothing")
+    parser.add_argument("--retain", type=_duration, help="how long to keep snapshots, instead of the project's setting")
     return run_job(parser.parse_args(arguments), work)
 
 
 def work(
     project: ProjectSpec, specs: Sequence[TableSpec], spark: SparkSession, parsed: argparse.Namespace
 ) -> MaintenanceReport:
-    """What the job does."""
+    """Call `maintain` with the job's arguments."""
     return maintain(project, specs, spark, dry_run=parsed.dry_run, retain=parsed.retain, wait=parsed.wait)
 
 

@@ -1,9 +1,9 @@
-"""Folding whole tables again on a cluster: `spark-submit jobs/rebuild.py [SPEC...] [OPTIONS]`.
+"""Rebuild whole tables from their changes on a cluster: `spark-submit jobs/rebuild.py [SPEC...] [OPTIONS]`.
 
---reread reads the inputs again first; --accept-changes takes what another program made of the changes for what
-happened; --wait SECONDS waits for another run to end.
+--reread re-reads the inputs first. --accept-changes accepts the changes tables as another program left them. --wait
+SECONDS waits for another run to end.
 
-The session, its master, memory and jars are the cluster's; the report goes to standard output as JSON.
+The cluster provides the session with its master, memory and jars. The job prints its report as JSON to standard output.
 """
 
 import argparse
@@ -19,12 +19,12 @@ from siltstone.quality.runs import rebuild, reread
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Rebuild, check, print the report, and give the exit code."""
-    parser = job_parser("rebuild.py", "Fold tables again from their changes.")
+    """Rebuild, run the checks, print the report, and give the exit code."""
+    parser = job_parser("rebuild.py", "Rebuild tables from their changes.")
     either = parser.add_mutually_exclusive_group()
-    either.add_argument("--reread", action="store_true", help="read the inputs again first")
+    either.add_argument("--reread", action="store_true", help="re-read the inputs first")
     either.add_argument(
-        "--accept-changes", action="store_true", help="take what another program made of the changes for what happened"
+        "--accept-changes", action="store_true", help="accept the changes tables as another program left them"
     )
     return run_job(parser.parse_args(arguments), work)
 
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def work(
     project: ProjectSpec, specs: Sequence[TableSpec], spark: SparkSession, parsed: argparse.Namespace
 ) -> RunReport:
-    """What the job does."""
+    """Call `rebuild`, or `reread` with --reread."""
     if parsed.reread:
         return reread(project, specs, spark, wait=parsed.wait)
     return rebuild(project, specs, spark, wait=parsed.wait, accept=parsed.accept_changes)

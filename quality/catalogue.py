@@ -41,25 +41,27 @@ CHECKS: Final = {
         Check(
             CHAIN_BREAK,
             "The before image of every streamed update and delete equals the previous version of the row.",
-            "A change between the two is missing. Re-read the source's log from position_from to position_to, or take "
-            "a snapshot of these keys at the source.",
+            "A change between the two is missing. Re-read this range of the source's log (position_from to "
+            "position_to), or take a snapshot of these keys at the source.",
         ),
         Check(
             ORPHAN,
             "The first change of a key is a READ or an insert.",
-            "The first changes of the key are missing. Deliver the changes before position_from. If they are lost, "
-            "take a snapshot of the table at the source, which corrects latest, and acknowledge the gap: the earlier "
-            "versions stay unknown.",
+            "The first changes of the key are missing. Deliver the changes before this position (position_from). If "
+            "they are lost, take a snapshot of the table at the source, which corrects latest, and acknowledge the "
+            "gap: the earlier versions stay unknown.",
         ),
         Check(
             DOUBLE_INSERT,
             "No insert arrives for a row that is live already.",
-            "A delete before the insert is missing. Re-read the source's log from position_from to position_to.",
+            "A delete before the insert is missing. Re-read this range of the source's log (position_from to "
+            "position_to).",
         ),
         Check(
             INCOMPLETE_TRANSACTION,
             "Every transaction is complete: as many changes arrived as it announced, counted over all tables.",
-            "Changes of the transaction are missing. Re-read the source's log from position_from to position_to.",
+            "Changes of the transaction are missing. Re-read this range of the source's log (position_from to "
+            "position_to).",
         ),
         Check(
             LOG_GAP,

@@ -1,7 +1,7 @@
-"""siltstone: change data capture streams into Apache Iceberg tables, the latest state and the SCD2 history.
+"""siltstone: change data capture streams to Apache Iceberg tables with the latest state and the SCD2 history.
 
-The public Python API. Each name is loaded when it is first used, so that `import siltstone` starts neither Spark nor
-anything else.
+This is the public Python API. Each name is loaded when it is first used, so `import siltstone` is fast and does not
+load Spark.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def run(folder: Path) -> int:
     from siltstone.quality.report.write_report import report_after
 
     root, replaced = make_folder(folder)
-    story.say(f"Removed an earlier demo in {root}." if replaced else f"Created {root}.")
+    story.print_text(f"Removed an earlier demo in {root}." if replaced else f"Created {root}.")
     project = load_project(root)
     with progress_line() as progress:
         progress("", "starting Spark")
@@ -63,8 +63,8 @@ def run(folder: Path) -> int:
         spark = spark_session(project)
     reports = []
     for number, arrival in enumerate(ARRIVALS, 1):
-        story.title(f"{number} of {len(ARRIVALS)}: {arrival.file}")
-        story.say(arrival.words)
+        story.print_title(f"{number} of {len(ARRIVALS)}: {arrival.file}")
+        story.print_text(arrival.words)
         # The checks after the second file cover the first one, too. Here they would only take time.
         reports.append(catch_up(project, spark, arrival, checked=number > 1))
         story.print_run(reports[-1])
@@ -72,11 +72,11 @@ def run(folder: Path) -> int:
             return failed[0]
         if number > 1:
             story.print_timeline(project)
-    story.title(f"The table as of {story.MOMENT:%Y-%m-%d %H:%M:%S}")
+    story.print_title(f"The table as of {story.MOMENT:%Y-%m-%d %H:%M:%S}")
     story.print_moment(project)
-    story.title("The checks of the last run")
+    story.print_title("The checks of the last run")
     story.print_run_checks(reports[-1])
-    story.title("Where everything is")
+    story.print_title("Where everything is")
     story.print_next_steps(root, report_after(project, checked=True), docs_folder(root) / "index.html")
     return reports[-1].exit_code
 

@@ -28,7 +28,7 @@ ROWS_SHOWN = 5
 OUTCOMES = ("opened", "healed", "updated", "absorbed", "superseded", "redelivered")
 
 
-def title(words: str) -> None:
+def print_title(words: str) -> None:
     """Print the heading of a part."""
     from rich.rule import Rule
     from rich.text import Text
@@ -37,7 +37,7 @@ def title(words: str) -> None:
     console().print(Rule(Text(words, style="bold"), align="left", characters="─"))
 
 
-def say(words: str) -> None:
+def print_text(words: str) -> None:
     """Print a sentence."""
     from rich.text import Text
 
@@ -71,7 +71,7 @@ def print_moment(project: ProjectSpec) -> None:
     history = load_table(open_catalog(project.catalog), f"{CUSTOMERS}_history")
     found = as_of(history, MOMENT, matching(history, {}), ("id",))
     print_rows((*SEEN, VALID_FROM, VALID_TO), listed(found.slice(0, ROWS_SHOWN)))
-    say(f"{found.num_rows} customers existed at this time. These are the first {ROWS_SHOWN}.")
+    print_text(f"{found.num_rows} customers existed at this time. These are the first {ROWS_SHOWN}.")
 
 
 def print_run_checks(report: RunReport) -> None:

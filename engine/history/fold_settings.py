@@ -13,7 +13,9 @@ class FoldRules:
     - `columns`: all columns of the table in order, keys included.
     - `partial`: the columns that at least one change ever lacked. The fold follows the state of each of them
       separately; all other columns share one state.
+    - `tracked`: the columns whose changes open a version.
     - `defaults`: the default values of columns, in the columns' types, as they are stored.
+    - `guard`, `skew`, `margin`: the bounds of snapshot windows (`snapshot` in the spec).
     - `keyless`: the table has no key. The whole row is the key, and a number distinguishes equal rows.
 
     The other flags name what occurs in the changes. The fold skips the work for everything that does not occur:

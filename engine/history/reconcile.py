@@ -62,8 +62,8 @@ def reconcile(
     if rules.guarded and not rules.keyless:
         timeline = place_reads(timeline, rules)
     first, tied = ((), ()) if folded is None else (first_row(rules), TIED)
-    seeing = look_back(timeline, first, (*row_before(rules), *tied))
-    marked = seeing.withColumn("reaches_back", F.lit(False)) if folded is None else mark_late(seeing, folded, rules)
+    linked = look_back(timeline, first, (*row_before(rules), *tied))
+    marked = linked.withColumn("reaches_back", F.lit(False)) if folded is None else mark_late(linked, folded, rules)
     return (
         marked.transform(mark_redeliveries)
         .transform(supersede_reads, rules)

@@ -30,7 +30,7 @@ from siltstone.engine.ingest.source_records import (
 from siltstone.engine.ingest.topic_offsets import topic_partitions
 from siltstone.engine.inputs.containers import kind_of
 from siltstone.engine.inputs.iceberg_files import rows_by_file
-from siltstone.engine.inputs.listing import InputFile, Look, listed
+from siltstone.engine.inputs.listing import FileProbe, InputFile, listed
 from siltstone.engine.inputs.pending_files import PendingFile, Taken
 from siltstone.engine.inputs.topic_partitions import Partition
 from siltstone.engine.names import PLACE
@@ -211,7 +211,7 @@ def unchanged_file(path: str, taken: Taken, settings: StoreSettings = ()) -> Pen
     `settings`: of the file's store.
     """
     file = listed(path, settings)
-    if file is None or not Look().has_same_start(file, taken.size, taken.fingerprint):
+    if file is None or not FileProbe().has_same_start(file, taken.size, taken.fingerprint):
         return None
     return PendingFile(file, taken.fingerprint, 0, False)
 

@@ -27,7 +27,7 @@ from siltstone.engine.ingest.source_records import (
 from siltstone.engine.ingest.topic_offsets import new_of_topics
 from siltstone.engine.inputs.counting import CountedFile
 from siltstone.engine.inputs.globs import plain_start
-from siltstone.engine.inputs.listing import InputFile, Look
+from siltstone.engine.inputs.listing import FileProbe, InputFile
 from siltstone.engine.inputs.pending_files import PendingFile, Taken, earliest, pending_files
 from siltstone.engine.inputs.table_rows import computed
 from siltstone.engine.inputs.topic_partitions import Partition
@@ -134,7 +134,7 @@ def new_of_files(
 
     Raises: SourceError: a file has changed under its name.
     """
-    look = Look()
+    probe = FileProbe()
     new = {}
     of_tables = {path for name, paths in taken.items() if not name.startswith(names.CONTROL_OF) for path in paths}
     for name, mine in taken.items():
@@ -142,7 +142,7 @@ def new_of_files(
         # file.
         refused = touched(files, mine) - of_tables if name.startswith(names.CONTROL_OF) else set()
         replaceable = refused - taken_by_others(spark, project, taken, refused)
-        new[name] = pending_files(look, files, mine, name, replaceable)
+        new[name] = pending_files(probe, files, mine, name, replaceable)
     return new
 
 

@@ -32,7 +32,7 @@ from siltstone.engine.inputs.counting import CountedFile, counted_lines
 from siltstone.engine.inputs.csv_records import CsvLayout
 from siltstone.engine.inputs.file_store import changed
 from siltstone.engine.inputs.iceberg_files import data_files
-from siltstone.engine.inputs.listing import InputFile, Look, list_files, listed
+from siltstone.engine.inputs.listing import FileProbe, InputFile, list_files, listed
 from siltstone.engine.inputs.pending_files import PendingFile, between_new, by_path
 from siltstone.engine.inputs.topic_partitions import Partition
 from siltstone.engine.neighbours import canal_step, shareplex_step
@@ -207,7 +207,7 @@ def refuse_replaced(source: SourceSpec, read: Iterable[PendingFile]) -> None:
         file, now = entry.file, listed(entry.file.path, entry.file.store)
         if now is None or not entry.fingerprint or (now.size, now.mtime) == (file.size, file.mtime):
             continue
-        if not Look().has_same_start(now, file.size, entry.fingerprint):
+        if not FileProbe().has_same_start(now, file.size, entry.fingerprint):
             raise changed(file.path)
 
 

@@ -352,7 +352,8 @@ def _declared(table: FoundTable, types: Mapping[str, Any], guesses: Mapping[str,
     left = {name for name in of_rows if name in values and values[name].is_written_otherwise()}
     lines = []
     if declarable:
-        from_what = f"all {_changes(table)}" if table.whole else f"the first {_changes(table)}"
+        which = "the first " if not table.whole else "all " if table.changes > 1 else ""
+        from_what = f"{which}{_changes(table)}"
         why = f"the events have no types: these are inferred from {from_what}; correct them if you know better"
         lines = [f"columns: # {why}"] if declarable.keys() - left else [f"# columns: {why}"]
     for name, kind in declarable.items():

@@ -30,7 +30,7 @@ from siltstone.engine.init.recognition import (
 from siltstone.engine.init.row_tables import are_rows, rows_name, rows_table
 from siltstone.engine.init.schema_place import SchemaPlace, are_frames
 from siltstone.engine.init.stored_paths import missing, normal
-from siltstone.engine.init.unread_files import NOT_READ, SHOWN, Unread, described, none_read, unread_events
+from siltstone.engine.init.unread_files import SHOWN, Unread, described, none_read, unread_events
 
 Remark = Callable[[str], None]
 
@@ -156,7 +156,9 @@ class _Search:
         table = rows_table(sample)
         if (tool := tool_of(sample)) is not None:
             table.tool = tool.name
-            self.remark(f"{sample.path}: these are {tool.name}, {NOT_READ}: they are read as plain rows")
+            self.remark(
+                f"{sample.path}: these are {tool.name}. siltstone has no decoder for them and reads them as plain rows"
+            )
         place = (table.name or "", sample.container, table_folder(sample.path))
         if place in self._rows:
             self._rows[place].merge(table)

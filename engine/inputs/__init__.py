@@ -1,1 +1,1 @@
-"""Files as they arrive: which are there, what of them is new, and their lines with coordinates."""
+"""The inputs of a source: files, topics and tables; which of their records are new; and records with coordinates."""

@@ -1,7 +1,7 @@
-"""Compressed files, by their names: gzip, bzip2, zstd, lz4, snappy and deflate, as a stream of plain bytes.
+"""Decompress files by their names: gzip, bzip2, zstd, lz4, snappy and deflate.
 
-A stream that ends early, or is damaged, is an error and never a shorter file. `.lz4` is the frame format of the lz4
-tool, or the blocks that Hadoop writes; `.snappy` is the framing format, or Hadoop's blocks.
+A stream that ends early or is damaged is an error, never a shorter file. `.lz4` is the frame format of the lz4 tool or
+Hadoop's blocks. `.snappy` is the framing format or Hadoop's blocks.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from siltstone.engine.inputs.file_signatures import LZ4_FRAME, SNAPPY_FRAME
 
 CHUNK: Final = 1 << 20
 DAMAGED: Final = (EOFError, zlib.error, gzip.BadGzipFile, OSError, ValueError, pa.ArrowException)
-"""What reading a stream that ends early, or is damaged, ends in."""
+"""The exceptions of reading a stream that ends early or is damaged."""
 
 
 def plain_stream(path: str, file: BinaryIO) -> BinaryIO:
-    """The plain bytes of a file whose name says how it is compressed; the file itself where it says nothing."""
+    """The decompressed bytes of a file, by the ending of its name; the file itself if the ending is no compression."""
     suffix = path.rpartition(".")[2]
     opened = _STREAMS.get(suffix)
     return file if opened is None else opened(file)
@@ -73,17 +73,17 @@ def _begins_with(file: BinaryIO, magic: bytes) -> bool:
 
 
 def _hadoop_blocks(file: BinaryIO, codec: pa.Codec) -> Iterator[bytes]:
-    """Hadoop's block format: the plain size of a block, then chunks, each behind its compressed size."""
+    """Hadoop's block format: the decompressed size of a block, then its chunks, each after its compressed size."""
     while head := file.read(4):
         left = int.from_bytes(_whole(head, 4), "big")
         while left > 0:
             packed = _exactly(file, int.from_bytes(_exactly(file, 4), "big"))
-            # The last chunk of a block can be smaller than the block says: snappy's says its own size.
+            # The last chunk of a block can be smaller than the rest of the block. A snappy chunk has its own size.
             plain = codec.decompress(packed, _plain_size(codec, packed, left), asbytes=True)
             left -= len(plain)
             yield plain
         if left < 0:
-            raise ValueError("a compressed block is longer than it says")
+            raise ValueError("a compressed block is longer than its size")
 
 
 def _plain_size(codec: pa.Codec, packed: bytes, left: int) -> int:
@@ -99,7 +99,7 @@ def _plain_size(codec: pa.Codec, packed: bytes, left: int) -> int:
 
 
 def _snappy_frames(file: BinaryIO) -> Iterator[bytes]:
-    """Snappy's framing format: chunks of a kind and a size; those of data begin with a checksum of four bytes."""
+    """Snappy's framing format: chunks with a kind and a size. Chunks of data begin with a checksum of four bytes."""
     codec = pa.Codec("snappy")
     while head := file.read(4):
         size = int.from_bytes(_whole(head, 4)[1:], "little")

@@ -1,4 +1,4 @@
-"""How files are written: lines of JSON, CSV, Parquet, Avro, or as the data files of an Iceberg table."""
+"""The container formats of files: lines of JSON, CSV, Parquet, Avro, or the data files of an Iceberg table."""
 
 from typing import Literal
 
@@ -23,7 +23,7 @@ ENDINGS: tuple[tuple[tuple[str, ...], Kind], ...] = (
 
 
 def kind_of(path: str, source: SourceSpec) -> Kind:
-    """How a file of a source is written."""
+    """The container format of a file of a source."""
     if source.table is not None:
         return "table"
     if source.kafka is not None:
@@ -36,15 +36,15 @@ def kind_of(path: str, source: SourceSpec) -> Kind:
 
 
 def kind_by_name(path: str) -> Kind:
-    """How a file is written as its name ends."""
+    """The container format of a file by the ending of its name."""
     return next((kind for ends, kind in ENDINGS if path.lower().endswith(ends)), "json")
 
 
 def csv_layout(file: InputFile, source: SourceSpec) -> CsvLayout:
-    """How a CSV file is written.
+    """The layout of a CSV file.
 
-    Raises: SourceError: its first line does not name its columns, or names one twice; or the spec names columns, but
-        not those of this file.
+    Raises: SourceError: its first line does not name its columns, or names one twice; or source.header has no pattern
+        for this file.
     """
     assert source.rows is not None
     delimiter, null = source.rows.delimiter.encode(), source.rows.null_value
@@ -62,21 +62,21 @@ def csv_layout(file: InputFile, source: SourceSpec) -> CsvLayout:
 def _named_columns(file: InputFile, header: Headers) -> tuple[str, ...]:
     """The columns that the spec names for a file.
 
-    Raises: SourceError: it names none.
+    Raises: SourceError: no pattern of source.header matches the file.
     """
     name = file.path.rpartition("/")[2]
     found = next((columns for pattern, columns in header if name_pattern(pattern).fullmatch(name)), None)
     if found is None:
         raise SourceError(
-            f"Cannot read {file.path}: no pattern of source.header has its name.", "add one, or * as the last one"
+            f"Cannot read {file.path}: no pattern of source.header matches its name.", "add one, or * as the last one"
         )
     return found
 
 
 def head(file: InputFile) -> bytes:
-    """The beginning of a file, unpacked.
+    """The beginning of a file, decompressed.
 
-    Raises: SourceError: it cannot be unpacked.
+    Raises: SourceError: it cannot be decompressed.
     """
     if not is_compressed(file.path):
         return read_bytes(file.path, 0, min(file.size, HEAD_BYTES), file.store)
@@ -84,5 +84,5 @@ def head(file: InputFile) -> bytes:
         with store_of(file.path, file.store).open(file.path) as packed:
             begin = plain_stream(file.path, packed).read(HEAD_BYTES)
     except DAMAGED as error:
-        raise SourceError(f"Cannot read {file.path}: it cannot be unpacked.", NO_FILE) from error
+        raise SourceError(f"Cannot read {file.path}: it cannot be decompressed.", NO_FILE) from error
     return begin

@@ -1,4 +1,4 @@
-"""How many lines text files have: counted once, before they are read."""
+"""Count the lines of text files once, before they are read."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from siltstone.engine.inputs.pending_files import PendingFile
 from siltstone.engine.inputs.task_errors import task_errors
 
 ON_DRIVER_BYTES: Final = 32 << 20
-"""Up to so much the driver counts itself: a job of Spark takes longer to start."""
+"""Up to this size the driver counts by itself: a Spark job takes longer to start."""
 PACKED: Final = 10
-"""A compressed byte counts for so many."""
+"""A compressed byte counts as this many."""
 _COUNTED: Final = ("lines", "filled", "digest")
-"""What is counted of a piece."""
+"""The fields of a piece that are counted."""
 
 
 @dataclass(frozen=True)
 class CountedFile:
-    """A pending file and how many records it has; those after `after_line` are new.
+    """A pending file and its number of records; those after `after_line` are new.
 
-    `filled`: how many of all its lines are not blank; None where that is not known.
+    `filled`: how many of all its lines are not blank; None if unknown.
     """
 
     pending: PendingFile
@@ -38,14 +38,14 @@ class CountedFile:
 
     @property
     def to_line(self) -> int:
-        """The last line that counts as taken: a half line is looked at again when the file has grown."""
+        """The last line that counts as taken. An incomplete last line is re-read when the file has grown."""
         return max(self.lines - 1, 0) if self.pending.half_line else self.lines
 
 
 def counted_lines(
     spark: SparkSession, pending: Sequence[PendingFile], layouts: Mapping[str, CsvLayout]
 ) -> tuple[list[Piece], list[CountedFile]]:
-    """The pieces of text files, and how many lines each file has. `layouts`: of the CSV files among them, by path.
+    """The pieces of text files, and the number of lines of each file. `layouts`: of the CSV files, by path.
 
     Raises: SourceError: a file cannot be read to its end.
     """

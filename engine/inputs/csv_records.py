@@ -1,14 +1,14 @@
-"""The records of CSV files (RFC 4180), as bytes: which columns they have, and where each one ends.
+"""The records of CSV files (RFC 4180), as bytes: split a file into records, and a record into values.
 
-A value in quotes can hold delimiters, line ends and, doubled, quotes. A quote anywhere else is a part of the value:
+A value in quotes can contain delimiters, line ends and doubled quotes. A quote anywhere else is part of the value:
 
     2,"a, b",x          a, b
     2,"5"" pipe",x      5" pipe
     2,5" pipe,x         5" pipe
     2,"a" b,x           "a" b
-    2,"a                open: nothing closes the quote before the file ends, so all that follows belongs to the record
+    2,"a                open: no quote closes the value before the file ends, so the rest of the file belongs to it
 
-Lines end as the first one does: in a line feed, or in a carriage return and a line feed.
+All lines end like the first one: with a line feed, or with a carriage return and a line feed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ _BLANKS: Final = b" \t\r"
 
 @dataclass(frozen=True)
 class CsvLayout:
-    """How a CSV file is written. `columns`: the names of its columns; `has_header`: its first record names them.
-    `null`: the text that means null, without quotes."""
+    """The layout of a CSV file.
+
+    `columns`: the names of its columns. `has_header`: its first record names them. `null`: the text that means null if
+    it is not in quotes.
+    """
 
     columns: tuple[str, ...]
     delimiter: bytes
@@ -41,8 +44,10 @@ class CsvLayout:
 
 
 def split_records(text: bytes, layout: CsvLayout, is_end: bool = False) -> tuple[list[bytes], bytes]:
-    """The records in a piece of a file, without their line ends, and the rest of the piece, which no record's end
-    follows. `is_end`: the piece goes up to the end of the file, and leaves no rest."""
+    """The complete records in a piece of a file, without their line ends, and the rest of the piece.
+
+    `is_end`: the piece ends at the end of the file. Then its last record is complete, and there is no rest.
+    """
     if QUOTE not in text:
         *records, rest = text.split(layout.line_end)
     else:
@@ -60,8 +65,9 @@ def _quoted_records(text: bytes, layout: CsvLayout, is_end: bool) -> tuple[list[
 
 
 def values_of(record: bytes, layout: CsvLayout) -> list[str | None] | None:
-    """The values of a record, null as None; None where nothing closes the quote that the last one begins with. A value
-    in quotes is never null.
+    """The values of a record, with None for null. A value in quotes is never null.
+
+    None instead of a list if no quote closes the last value.
 
     Raises: UnicodeDecodeError: a value is not UTF-8 text.
     """
@@ -83,7 +89,7 @@ def values_of(record: bytes, layout: CsvLayout) -> list[str | None] | None:
 def columns_of(head: bytes, delimiter: bytes) -> tuple[list[str], bytes]:
     """The values of a file's first record, and its line end. `head`: the beginning of the file.
 
-    What is not UTF-8 text becomes replacement characters.
+    Bytes that are not UTF-8 text become replacement characters.
     """
     layout = CsvLayout((), delimiter)
     records, rest = split_records(head.removeprefix(BYTE_ORDER_MARK), layout)
@@ -96,8 +102,11 @@ def columns_of(head: bytes, delimiter: bytes) -> tuple[list[str], bytes]:
 
 @lru_cache(maxsize=100)
 def _patterns(delimiter: bytes, line_end: bytes, is_end: bool) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """A record up to its line end, and a value up to its delimiter: in quotes, after an open quote, or plain. Nothing
-    is tried a second way, so that a record costs no more than its length. `is_end`: no more text follows."""
+    """The pattern of a record up to its line end, and of a value up to its delimiter: in quotes, open, or plain.
+
+    The patterns never backtrack, so the time to match grows only with the length of a record. `is_end`: no more text
+    follows.
+    """
     ends = (delimiter, line_end)
     cut = [b"%b\\Z" % re.escape(end[:size]) for end in ends for size in range(1, len(end)) if not is_end]
     stops, begins = b"|".join(map(re.escape, ends)), b"".join(re.escape(end[:1]) for end in ends)

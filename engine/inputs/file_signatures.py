@@ -1,4 +1,4 @@
-"""How files that are no lines of text begin, and how names of compressed files end."""
+"""The first bytes of files that are not text, and the name endings of compressed files."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -14,8 +14,11 @@ _BZIP2: Final = tuple(b"BZh%d%b" % (level, block) for level in range(1, 10) for 
 
 @dataclass(frozen=True)
 class Compression:
-    """How files are packed. `begins`: how such files begin; `endings`: of the names by which they are unpacked, none
-    where they are not. `has_other_forms`: a file of such a name can begin otherwise: Hadoop's blocks."""
+    """A compression format.
+
+    `begins`: the first bytes of such files. `endings`: the name endings for which siltstone decompresses files; none if
+    it does not. `has_other_forms`: a file with such a name can have other first bytes: Hadoop's blocks.
+    """
 
     name: str
     begins: tuple[bytes, ...]
@@ -37,5 +40,5 @@ CALLED: Final = {
     PARQUET: "a Parquet file",
     **{begin: f"a file packed by {each.name}" for each in COMPRESSIONS for begin in each.begins},
 }
-"""What such a file is called to people."""
+"""The names of these kinds of files in messages."""
 LONGEST: Final = max(map(len, CALLED))

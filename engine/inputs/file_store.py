@@ -1,8 +1,8 @@
-"""Where files are: this machine, or an object store. Listed, looked at and read without a JVM.
+"""List, read and write files on this machine or in an object store, without a JVM.
 
-Paths of this machine are written as Spark and the ledgers write them: `file:/folder/name`. Every other scheme is one
-of PyArrow's file systems (`s3://`, `gs://`, `abfs://`, `hdfs://`). Its settings come along with every file, because a
-task on another machine has another environment.
+Paths on this machine have the form that Spark and the ledgers use: `file:/folder/name`. Every other scheme is a file
+system of PyArrow (`s3://`, `gs://`, `abfs://`, `hdfs://`). Every file carries the settings of its store, because a task
+on another machine has another environment.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _SCHEME: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
 CLOUDS: Final = S3 | GOOGLE | AZURE
 MISSING: Final = "does not exist"
 READING: Final = ("read", "list", "open")
-"""What is done to a source; all else is done to what siltstone writes."""
+"""The verbs for actions on a source. All other verbs are for files that siltstone writes."""
 ACCOUNT: Final = "adls.account-name"
-WHOLE_HINT: Final = "deliver a file under its name only when it is whole, or append lines to it; then run again"
+WHOLE_HINT: Final = "deliver a file under its name only when it is whole, or append lines to it; then retry"
 
 
 @dataclass(frozen=True)
@@ -51,31 +51,31 @@ class Entry:
 
 
 class Store(Protocol):
-    """What siltstone needs of a place that holds files."""
+    """The operations that siltstone needs from a store of files."""
 
     def entry(self, path: str) -> Entry | None:
-        """The file or folder of a path; None where nothing is."""
+        """The file or folder at a path; None if there is none."""
 
     def children(self, folder: str) -> list[Entry]:
-        """What a folder holds, in the order of the names."""
+        """The files and folders in a folder, sorted by name."""
 
     def open(self, path: str) -> BinaryIO:
         """A file, open for reading bytes from any place."""
 
     def writer(self, path: str) -> AbstractContextManager[BinaryIO]:
-        """A file to write: it is there whole after the block, and not at all after an error."""
+        """A file to write. It exists completely after the block, and not at all after an error."""
 
     def remove(self, path: str) -> None:
         """Remove a file."""
 
     def missing(self) -> str:
-        """What is said of a path at which nothing is."""
+        """The words for a path that does not exist."""
 
 
 def store_of(path: str, settings: StoreSettings = ()) -> Store:
     """The store of a path.
 
-    Raises: SourceError: no library here knows it.
+    Raises: SourceError: no installed library supports it.
     """
     scheme = _SCHEME.match(path)
     if scheme is None or scheme[1].lower() == "file":
@@ -90,7 +90,7 @@ def _object_store(root: str, settings: StoreSettings) -> ObjectStore:
 
 
 def read_bytes(path: str, start: int, length: int, settings: StoreSettings = ()) -> bytes:
-    """A piece of a file.
+    """Some bytes of a file.
 
     Raises: as `read_pieces`.
     """
@@ -119,32 +119,32 @@ def read_pieces(path: str, pieces: Sequence[tuple[int, int]], settings: StoreSet
 
 
 def shorter(path: str, size: int) -> SourceError:
-    """The error of a file that lost bytes since it was listed. `size`: how many are left."""
+    """The error for a file that lost bytes since it was listed. `size`: how many are left."""
     return SourceError(
-        f"Cannot read {path}: it became shorter while it was looked at ({size} bytes are left).",
+        f"Cannot read {path}: it became shorter while it was read ({size} bytes are left).",
         WHOLE_HINT,
     )
 
 
 def changed(path: str) -> SourceError:
-    """The error of a file that became another one while it was read."""
+    """The error for a file that changed while it was read."""
     return SourceError(
         f"Cannot read {path}: it changed while it was read. Nothing of this batch was taken.", WHOLE_HINT
     )
 
 
 def unreadable(path: str, error: OSError) -> SourceError | StorageError:
-    """What the system says against reading a file, as siltstone's error."""
+    """The system's error on reading a file, as siltstone's."""
     if isinstance(error, FileNotFoundError):
         return SourceError(
             f"Cannot read {path}: it is gone since it was listed. Nothing of this batch was taken.",
-            "bring it back and run again: a file can be moved away when a run has ended",
+            "put it back and retry: a file can be moved away after a run has ended",
         )
     return refused("read", path, error)
 
 
 def refused(verb: str, path: str, error: Exception) -> SourceError | StorageError:
-    """What a system or a store says against reading, listing or writing something, as siltstone's error."""
+    """The error of a system or a store on reading, listing or writing, as siltstone's."""
     kind = SourceError if verb in READING else StorageError
     problem = problem_in(str(error))
     if problem is not None:
@@ -155,7 +155,7 @@ def refused(verb: str, path: str, error: Exception) -> SourceError | StorageErro
 
 @contextmanager
 def _store_errors(verb: str, path: str) -> Iterator[None]:
-    """Around a call to an object store: its errors become siltstone's."""
+    """Raise the errors of calls to an object store as siltstone's."""
     from pyarrow import ArrowException
 
     try:
@@ -165,15 +165,15 @@ def _store_errors(verb: str, path: str) -> Iterator[None]:
 
 
 def local_path(path: str) -> Path:
-    """A path of this machine as Python takes it."""
+    """A path on this machine as Python's Path."""
     return Path(_LOCAL_START.sub("/", path))
 
 
 class LocalFiles:
-    """The files of this machine."""
+    """The files on this machine."""
 
     def entry(self, path: str) -> Entry | None:
-        """The file or folder of a path; None where nothing is."""
+        """The file or folder at a path; None if there is none."""
         place = local_path(path)
         try:
             found = place.stat()
@@ -182,7 +182,7 @@ class LocalFiles:
         return _local_entry(str(place), found)
 
     def children(self, folder: str) -> list[Entry]:
-        """What a folder holds, in the order of the names. A link to nothing is left out."""
+        """The files and folders in a folder, sorted by name, without dangling links."""
         entries = []
         with os.scandir(local_path(folder)) as found:
             for one in found:
@@ -197,7 +197,7 @@ class LocalFiles:
         return local_path(path).open("rb")
 
     def writer(self, path: str) -> AbstractContextManager[BinaryIO]:
-        """A file to write: it is there whole after the block, and not at all after an error."""
+        """A file to write. It exists completely after the block, and not at all after an error."""
         return whole_file(local_path(path))
 
     def remove(self, path: str) -> None:
@@ -205,7 +205,7 @@ class LocalFiles:
         local_path(path).unlink()
 
     def missing(self) -> str:
-        """What is said of a path at which nothing is."""
+        """The words for a path that does not exist."""
         return MISSING
 
 
@@ -221,8 +221,10 @@ def _local_entry(path: str, found: os.stat_result) -> Entry:
 
 
 class ObjectStore:
-    """A store that PyArrow reads. `root`: a URI up to the bucket, the container or the host. Names of files are no part
-    of a URI here: they can have any character."""
+    """A store that PyArrow reads. `root`: a URI up to the bucket, the container or the host.
+
+    Names of files are not encoded as in a URI: they can have any character.
+    """
 
     def __init__(self, root: str, settings: StoreSettings = ()) -> None:
         from pyarrow import ArrowException
@@ -235,7 +237,7 @@ class ObjectStore:
         self._root = root
 
     def entry(self, path: str) -> Entry | None:
-        """The file or folder of a path; None where nothing is."""
+        """The file or folder at a path; None if there is none."""
         from pyarrow import fs
 
         with _store_errors("read", path):
@@ -243,7 +245,7 @@ class ObjectStore:
         return None if found.type == fs.FileType.NotFound else self._entry(found)
 
     def children(self, folder: str) -> list[Entry]:
-        """What a folder holds, in the order of the names."""
+        """The files and folders in a folder, sorted by name."""
         from pyarrow import fs
 
         with _store_errors("list", folder):
@@ -256,8 +258,10 @@ class ObjectStore:
 
     @contextmanager
     def writer(self, path: str) -> Iterator[BinaryIO]:
-        """A file to write. What is written goes to a file of this machine first: a stream to a store that is closed
-        after an error would leave half of it under its name."""
+        """A file to write. The bytes go to a local file first.
+
+        A stream to a store that is closed after an error would leave an incomplete file under the name.
+        """
         kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
         with tempfile.TemporaryDirectory(prefix="siltstone-") as folder:
             part = Path(folder) / "part"
@@ -275,7 +279,7 @@ class ObjectStore:
             self._system.delete_file(self._inside(path))
 
     def missing(self) -> str:
-        """What is said of a path at which nothing is: it can be the bucket that is not there."""
+        """The words for a path that does not exist. They name the bucket if that is missing."""
         return MISSING if self.entry(self._root) is not None else f"{MISSING}: there is no {self._root}"
 
     def _inside(self, path: str) -> str:
@@ -290,7 +294,7 @@ class ObjectStore:
 
 
 def _opened(scheme: str, place: str, settings: dict[str, str]) -> tuple[Any, str]:
-    """PyArrow's file system of a bucket, a container or a host, made as PyIceberg makes it; and how its paths begin."""
+    """PyArrow's file system of a bucket, a container or a host, as PyIceberg makes it, and the prefix of its paths."""
     if scheme not in CLOUDS:
         from pyarrow import fs
 
@@ -305,7 +309,7 @@ def _opened(scheme: str, place: str, settings: dict[str, str]) -> tuple[Any, str
 
 
 def files_below(store: Store, entry: Entry) -> Iterator[Entry]:
-    """A file itself, or the visible files of a folder and of all folders in it. `.` or `_` first in a name hides it."""
+    """The file itself, or the visible files in a folder and its subfolders. Names with `.` or `_` first are hidden."""
     if entry.name.startswith((".", "_")):
         return
     if not entry.is_folder:

@@ -1,7 +1,7 @@
-"""Paths that can be patterns, as Hadoop and Spark read them.
+"""Glob patterns in paths, as Hadoop and Spark read them.
 
-`*` is any text and `?` any character inside one name, `[a-z]` one of these characters and `[^a-z]` another one, `{a,b}`
-either text, which can have folders in it; a backslash takes the next character as it is.
+`*` matches any text and `?` any character inside one name. `[a-z]` matches one of these characters and `[^a-z]` any
+other. `{a,b}` matches either text, which can contain folders. A backslash makes the next character literal.
 """
 
 import re
@@ -15,12 +15,12 @@ _PIECE: Final = re.compile(r"\\(.)|(\*)|(\?)|\[(\^|!)?((?:\\.|[^\]\\])+)\]|(.)",
 
 
 def exactly(path: str) -> str:
-    """A listed path as Spark's readers are given it: they would look for more files where a name reads as a pattern."""
+    """A listed path for Spark's readers, with its pattern characters escaped, so that it matches only itself."""
     return _SIGNS.sub(r"\\\g<0>", path)
 
 
 def plain_start(path: str) -> str:
-    """What a path says before its first pattern: all of one that has none."""
+    """The part of a path before its first pattern; the whole path if it has none."""
     found = _BEFORE_PATTERN.match(path)
     return plain(found[0] if found else "")
 
@@ -32,12 +32,12 @@ def is_pattern(path: str) -> bool:
 
 
 def plain(path: str) -> str:
-    """A path without the backslashes that take its characters as they are."""
+    """A path without the backslashes that escape its characters."""
     return _ESCAPED.sub(r"\1", path)
 
 
 def alternatives(path: str) -> Iterator[str]:
-    """The paths that a path with braces stands for, in their order.
+    """The paths that a path with braces expands to, in order.
 
     Raises: ValueError: a brace is not closed.
     """
@@ -47,7 +47,7 @@ def alternatives(path: str) -> Iterator[str]:
         return
     parts, end = _parts(path, start)
     if "/" in path[start:end]:
-        # Hadoop expands braces around folders before it reads the rest as a pattern: that takes one backslash away.
+        # Hadoop expands braces around folders before it reads the rest as a pattern, which removes one backslash.
         parts = [plain(part) for part in parts]
     for part in parts:
         yield from alternatives(f"{path[:start]}{part}{path[end:]}")
@@ -65,7 +65,7 @@ def _first_brace(path: str) -> int:
 
 
 def _parts(path: str, start: int) -> tuple[list[str], int]:
-    """The texts between the commas of the braces that open at `start`, and where the path goes on."""
+    """The texts between the commas of the braces that open at `start`, and the place after the braces."""
     parts, depth, begin, at = [], 0, start + 1, start
     while at < len(path):
         sign = path[at]

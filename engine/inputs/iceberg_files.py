@@ -1,4 +1,4 @@
-"""The data files of Iceberg tables: which there are, which columns each holds, and their rows."""
+"""The data files of Iceberg tables: their list, the columns that each one has, and their rows."""
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,17 +29,17 @@ COUNTS: Final = ("column_sizes", "value_counts")
 DELETES: Final = ("total-delete-files", "total-position-deletes", "total-equality-deletes")
 UNCOUNTED: Final = ("unknown", "variant")
 AT_ONCE: Final = 8
-"""How many files are asked for their columns beside each other: each waits for its storage."""
+"""How many files are read for their columns in parallel: each read waits for the storage."""
 
 
 def table_name(source: SourceSpec, catalog: str) -> str:
-    """The table's name for Spark."""
+    """The SQL name of the table."""
     assert source.table is not None
     return ".".join(quoted(part) for part in [catalog, *source.table.split(".")])
 
 
 def data_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms: int | None = None) -> list[InputFile]:
-    """The data files of an Iceberg table, oldest first by name. They never change; new rows come in new files.
+    """The data files of an Iceberg table, sorted by path. They never change; new rows come in new files.
 
     With `until_ms`, files committed later wait for another run.
 
@@ -56,8 +56,10 @@ def data_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms: 
 
 
 def committed_until(spark: SparkSession, name: str, until_ms: int) -> DataFrame:
-    """The files of a table that were committed until a time. Of one whose snapshot is expired only this is known: it is
-    older than the snapshots that the table still has.
+    """The files of a table that were committed until a time.
+
+    The commit time of a file whose snapshot is expired is unknown. Its latest possible time is used: that of the oldest
+    snapshot that the table still has.
 
     Gives: file_path.
     """
@@ -70,9 +72,9 @@ def committed_until(spark: SparkSession, name: str, until_ms: int) -> DataFrame:
 
 
 def rows_by_file(spark: SparkSession, source: SourceSpec, catalog: str) -> dict[str, int]:
-    """How many rows a table has in each of its data files now; nothing where there is no table any more.
+    """How many rows a table has in each of its data files now; empty if the table does not exist.
 
-    A file that a delete or a compaction took out of the table lies on the disk until its snapshots are expired.
+    A file that a delete or a compaction removed from the table stays in the storage until its snapshots are expired.
     """
     name = table_name(source, catalog)
     if not spark.catalog.tableExists(name):
@@ -85,8 +87,10 @@ def rows_by_file(spark: SparkSession, source: SourceSpec, catalog: str) -> dict[
 
 @dataclass(frozen=True)
 class TablePart:
-    """Data files of a table that hold the same of its columns. `since`: Spark's bounds of the commits that brought
-    them, where there are any."""
+    """Data files of a table that have the same columns.
+
+    `since`: Spark's read options for the commits that added them; empty if there are no such bounds.
+    """
 
     name: str
     columns: T.StructType
@@ -95,8 +99,9 @@ class TablePart:
     has_deletes: bool
 
     def rows(self, spark: SparkSession) -> DataFrame:
-        """Their rows. A row keeps its number in its file. Rows that were deleted before the file was taken were never
-        counted, and have none.
+        """The rows of the files. A row keeps its number in its file.
+
+        Rows that were deleted before the file was taken are not counted and have no number.
 
         Gives: file, row, record.
         """
@@ -109,24 +114,24 @@ class TablePart:
 
 
 def table_parts(spark: SparkSession, source: SourceSpec, catalog: str, paths: Sequence[str]) -> list[TablePart]:
-    """Data files of a table by the columns that they hold.
+    """Data files of a table, grouped by the columns that they have.
 
-    A row from before an `ADD COLUMN` says nothing of that column: the null that the table shows there would be there or
-    not as one looks at it after or before.
+    A row from before an `ADD COLUMN` does not have the column. The table shows null there, but only after the
+    `ADD COLUMN`. So such rows lack the column, whenever they are read.
 
-    Raises: SourceError: a file cannot be asked for its columns.
+    Raises: SourceError: the columns of a file cannot be read.
     """
     name = table_name(source, catalog)
     table = iceberg_table(spark, name)
     listed = _entries(spark, name, paths)
     columns = _columns(spark, table)
     newest = max((column.number for column in columns if column.is_counted), default=0)
-    asked = [path for path in paths if path in listed and (listed[path]["last"] or 0) < newest]
+    unclear = [path for path in paths if path in listed and (listed[path]["last"] or 0) < newest]
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="columns") as pool:
-        told = dict(zip(asked, pool.map(lambda path: _last_in(spark, table, listed[path]), asked), strict=True))
+        read = dict(zip(unclear, pool.map(lambda path: _last_in(spark, table, listed[path]), unclear), strict=True))
     groups: dict[tuple[int, ...], list[str]] = {}
-    for path in paths:  # of a file that was taken out of the table meanwhile there is nothing to read
-        last = told.get(path, listed[path]["last"]) if path in listed else None
+    for path in paths:  # a file that was removed from the table meanwhile has no rows to read
+        last = read.get(path, listed[path]["last"]) if path in listed else None
         held = tuple(c.number for c in columns if last is None or c.number <= last or not c.is_counted)
         groups.setdefault(held, []).append(path)
     has_deletes = _has_deletes(spark, name, table)
@@ -140,18 +145,18 @@ def table_parts(spark: SparkSession, source: SourceSpec, catalog: str, paths: Se
 
 
 def _entries(spark: SparkSession, name: str, paths: Sequence[str]) -> dict[str, Row]:
-    """Data files by their paths: path, form, snapshot_id (of the commit that brought it), last (the greatest number of
-    a column of which the metadata tell something)."""
+    """Data files by their paths: path, form, snapshot_id (of the commit that added it), and last (the greatest id of a
+    column in the file's metrics)."""
     wanted = F.broadcast(local_frame(spark, [{"path": path} for path in paths], "path string"))
-    numbers = [F.coalesce(F.map_keys(f"data_file.{told}"), F.array().cast("array<int>")) for told in COUNTS]
+    numbers = [F.coalesce(F.map_keys(f"data_file.{name}"), F.array().cast("array<int>")) for name in COUNTS]
     found = spark.table(f"{name}.entries").where("status < 2 AND data_file.content = 0")
-    told = found.select(
+    files = found.select(
         F.col("data_file.file_path").alias("path"),
         F.col("data_file.file_format").alias("form"),
         "snapshot_id",
         F.array_max(F.concat(*numbers)).alias("last"),
     )
-    return {row["path"]: row for row in told.join(wanted, on="path", how="left_semi").collect()}
+    return {row["path"]: row for row in files.join(wanted, on="path", how="left_semi").collect()}
 
 
 # --- columns --------------------------------------------------------------------------------------------------------
@@ -159,7 +164,7 @@ def _entries(spark: SparkSession, name: str, paths: Sequence[str]) -> dict[str, 
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of a table. Numbers grow: one that was added later has the greater. `is_counted`: files tell of it."""
+    """A column of a table. `number`: its id; later columns have greater ids. `is_counted`: files have its metrics."""
 
     number: int
     field: T.StructField
@@ -172,7 +177,7 @@ def _columns(spark: SparkSession, table: Any) -> list[_Column]:
 
 
 def _is_counted(kind: Any) -> bool:
-    """Whether there is a value somewhere in a type of which files tell the size."""
+    """Whether a type contains a value for which files have metrics."""
     if not isinstance(kind, Mapping):
         return kind not in UNCOUNTED
     parts = [kind[part] for part in ("element", "key", "value") if part in kind]
@@ -180,8 +185,9 @@ def _is_counted(kind: Any) -> bool:
 
 
 def _last_in(spark: SparkSession, table: Any, file: Row) -> int | None:
-    """The greatest number of a column that a file itself tells of, or the metadata did; None where nobody tells. The
-    metadata can have left columns out.
+    """The greatest id of a column in the metrics of the file itself or of the table's metadata; None if both have none.
+
+    The metadata can lack some columns.
 
     Raises: SourceError: the file cannot be read.
     """
@@ -190,7 +196,7 @@ def _last_in(spark: SparkSession, table: Any, file: Row) -> int | None:
     except JAVA_ERRORS as error:
         raise SourceError(
             f"Cannot read {file['path']}: {first_line(error)}. Nothing of this batch was taken.",
-            "run again; if the table has the file still, look at it",
+            "retry; if the table still has the file, check the file",
         ) from error
     return None if numbers is None else max([*numbers, file["last"] or 0]) or None
 
@@ -199,7 +205,7 @@ def _last_in(spark: SparkSession, table: Any, file: Row) -> int | None:
 
 
 def _commits(spark: SparkSession, name: str, table: Any) -> list[Row]:
-    """The commits that only appended, from the newest of the table back to the first that did something else."""
+    """The append commits from the newest snapshot back to the first commit that is no append."""
     newest = table.currentSnapshot()
     rows = spark.sql(f"SELECT snapshot_id, parent_id, operation FROM {name}.snapshots").collect()
     known, found = {row["snapshot_id"]: row for row in rows}, []
@@ -211,8 +217,10 @@ def _commits(spark: SparkSession, name: str, table: Any) -> list[Row]:
 
 
 def _since(commits: Sequence[Row], brought: Collection[int]) -> dict[str, str]:
-    """Spark's bounds of the commits that brought some files; none where others than appending ones are among them, or
-    they begin with the table. Spark opens every file that is not left out so: a feed of years would be read each night.
+    """Spark's read options for the commits that added some files.
+
+    Without them, Spark opens every file of the table: each run would read years of data. There are none if not all of
+    these commits are appends, or if the first of them is the table's first commit.
     """
     places = [place for place, commit in enumerate(commits) if commit["snapshot_id"] in brought]
     if not places or len(places) < len(brought) or commits[places[-1]]["parent_id"] is None:
@@ -223,7 +231,7 @@ def _since(commits: Sequence[Row], brought: Collection[int]) -> dict[str, str]:
 
 def _has_deletes(spark: SparkSession, name: str, table: Any) -> bool:
     newest = table.currentSnapshot()
-    told = {} if newest is None else plain(spark, newest.summary())
-    if all(told.get(total) == "0" for total in DELETES):
+    summary = {} if newest is None else plain(spark, newest.summary())
+    if all(summary.get(total) == "0" for total in DELETES):
         return False
     return not spark.table(f"{name}.delete_files").isEmpty()

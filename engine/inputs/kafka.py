@@ -1,6 +1,6 @@
-"""Kafka clusters: the topics of a source, their partitions, and clients that read them.
+"""Kafka clusters: the topics of a source, their partitions, and the clients that read them.
 
-The client is librdkafka (`confluent-kafka`). An error never shows the value of a setting.
+The client library is librdkafka (`confluent-kafka`). Errors never show the value of a setting.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ if TYPE_CHECKING:
     from siltstone.engine.spec.model import KafkaSpec
 
 LOG: Final = logging.getLogger("siltstone.kafka")
-LOG.addHandler(logging.NullHandler())  # librdkafka repeats each failed connection: the error that ends a run has it
+LOG.addHandler(logging.NullHandler())  # librdkafka logs every failed connection; the run's final error reports it
 PATIENCE_SECONDS: Final = 20
-"""How long brokers may stay silent."""
+"""How long to wait for an answer of the brokers."""
 POLL_SECONDS: Final = 0.05
 GROUP: Final = "siltstone"
-"""The group of clients that belong to none: librdkafka wants one to be named."""
+"""The default consumer group: librdkafka requires one."""
 MISSING: Final = "pip install 'siltstone[kafka]'"
 OPTIONS: Final = "Cannot use source.kafka.options"
 CHECK_OPTIONS: Final = "check the security settings and the credentials under source.kafka.options"
-CHECK_BROKER: Final = "check that the broker runs, and source.kafka.bootstrap; then run again"
+CHECK_BROKER: Final = "check that the broker runs, and source.kafka.bootstrap; then retry"
 _REFUSED: Final = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM")
 _INSECURE: Final = ("_SSL", *_REFUSED)
-"""Of these, a broken handshake can be that of a broker that restarts: it ends a run only if it lasts."""
+"""A broken TLS handshake can be caused by a broker that restarts, so it ends a run only if it persists."""
 _TLS_ALERT: Final = "tls alert"  # librdkafka reports a refused client certificate as a broken connection
 _READER: Final = {
     "enable.auto.commit": False,
     "isolation.level": "read_committed",
     "auto.offset.reset": "error",
     "enable.partition.eof": True,
-    "max.poll.interval.ms": 86_400_000,  # Spark can let a task wait
-    "fetch.wait.max.ms": 10,  # the end of a partition shows when a fetch comes back empty
+    "max.poll.interval.ms": 86_400_000,  # Spark can pause a task
+    "fetch.wait.max.ms": 10,  # an empty fetch shows the end of a partition
     "queued.min.messages": 20_000,
-    "queued.max.messages.kbytes": 16_384,  # a task reads a part of a partition: what is fetched after it is in vain
+    "queued.max.messages.kbytes": 16_384,  # a task reads a part of a partition: records after its end are wasted
 }
 
 
 class Client:
-    """What all clients of a cluster share: settings, and the errors that concern the connection."""
+    """The base of all clients of a cluster: settings, and errors of the connection."""
 
     def __init__(self, kafka: KafkaSpec, name: str) -> None:
         self._kafka, self._name = kafka, name
@@ -63,14 +63,14 @@ class Client:
 
     @contextmanager
     def errors(self, name: str = "") -> Iterator[None]:
-        """Around calls of librdkafka: its errors are raised as siltstone's. `name`: what is read."""
+        """Raise librdkafka's errors as siltstone's. `name`: what is read."""
         from confluent_kafka import KafkaException
 
         try:
             yield
         except KafkaException as error:
             raise self.failure(error.args[0], name) from None
-        except (TypeError, ValueError) as error:  # a setting is of no type that librdkafka takes
+        except (TypeError, ValueError) as error:  # a setting has a type that librdkafka does not accept
             raise SpecError(f"{OPTIONS}: {self._without_secrets(error)}.", CHECK_OPTIONS) from None
 
     def failure(self, error: Any, name: str = "") -> SiltstoneError:
@@ -88,20 +88,20 @@ class Client:
         return SourceError(f"{what}: {text}. Nothing of this batch was taken.", CHECK_BROKER)
 
     def silence(self) -> SiltstoneError:
-        """The error of brokers that do not answer: the last one of the connection, where there is one."""
+        """The error for brokers that do not answer: the last error of the connection, if there is one."""
         if self._error is not None and self._error.name() != "_ALL_BROKERS_DOWN":
             return self.failure(self._error)
         what = f"the broker {self._kafka.bootstrap} did not answer for {PATIENCE_SECONDS} seconds"
         return SourceError(f"Cannot read {self._name}: {what}. Nothing of this batch was taken.", CHECK_BROKER)
 
     def check(self) -> None:
-        """Raise what no waiting can change."""
+        """Raise an error of the connection that waiting cannot fix."""
         if self._error is not None and self._error.name() in _REFUSED:
             raise self.failure(self._error)
 
     @property
     def group(self) -> str:
-        """The group that clients name."""
+        """The consumer group of the clients."""
         return dict(self._kafka.options).get("group.id", self._kafka.group or GROUP)
 
     def _on_error(self, error: Any) -> None:
@@ -121,13 +121,16 @@ class Client:
 
 @cache
 def cluster_of(kafka: KafkaSpec, name: str) -> Cluster:
-    """The cluster of some topics. It is never given up: librdkafka answers in threads of its own, and ends the process
-    if a client's last reference goes in one of them, which Python's garbage collection can bring about."""
+    """The cluster of some topics. It is cached for the life of the process.
+
+    librdkafka answers in threads of its own. It ends the process if a client's last reference is dropped in one of
+    them, which Python's garbage collection can cause.
+    """
     return Cluster(kafka, name)
 
 
 class Cluster(Client):
-    """Asks a cluster what it has. Made by `cluster_of`."""
+    """Reads the metadata of a cluster. Made by `cluster_of`."""
 
     def __init__(self, kafka: KafkaSpec, name: str) -> None:
         super().__init__(kafka, name)
@@ -138,9 +141,10 @@ class Cluster(Client):
             self._admin = AdminClient(self.settings())
 
     def partitions(self) -> list[Partition]:
-        """The partitions of the source's topics with what is committed in them, in the order of topics and numbers.
+        """The partitions of the source's topics with their committed records, sorted by topic and number.
 
-        Raises: SourceError: a topic is not there, or the brokers do not answer. SpecError: they refuse the connection.
+        Raises: SourceError: a topic does not exist, or the brokers do not answer. SpecError: they refuse the
+            connection.
         """
         from confluent_kafka.admin import OffsetSpec
 
@@ -153,7 +157,7 @@ class Cluster(Client):
     def topics(self) -> dict[str, tuple[str, list[int]]]:
         """The ids of the source's topics, and the numbers of their partitions.
 
-        Raises: SourceError: one is not there. SpecError: the brokers refuse the connection.
+        Raises: SourceError: a topic does not exist. SpecError: the brokers refuse the connection.
         """
         from confluent_kafka import TopicCollection
 
@@ -165,7 +169,7 @@ class Cluster(Client):
         return found
 
     def offsets_at(self, partitions: Sequence[Partition], millis: int) -> dict[str, int]:
-        """The offset of the first record of each partition that is not older than a time; its end where none is."""
+        """The offset of the first record of each partition that is not older than a time; its end if there is none."""
         from confluent_kafka.admin import OffsetSpec
 
         places = [(one.topic, one.number) for one in partitions]
@@ -174,18 +178,18 @@ class Cluster(Client):
         return {one.path: one.end if offset < 0 else offset for one, offset in at_time}
 
     def is_compacted(self, topic: str) -> bool:
-        """Whether a topic keeps only the last record of each key; false where the broker does not say it."""
+        """Whether a topic keeps only the last record of each key; false if the broker does not report it."""
         from confluent_kafka.admin import ConfigResource, ResourceType
 
         (future,) = self._admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
         try:
             found_topic = self._answer(future)
-        except SiltstoneError:  # users that can read a topic need not see its settings
+        except SiltstoneError:  # a user can have the right to read a topic, but not its settings
             return False
         return "compact" in str(found_topic["cleanup.policy"].value)
 
     def _matching(self) -> list[str]:
-        assert self._kafka.pattern is not None  # the spec sees to it
+        assert self._kafka.pattern is not None  # the spec is validated
         pattern = re.compile(self._kafka.pattern)
         found = [one for one in self._all_topics() if pattern.fullmatch(one) and not one.startswith("__")]
         if not found:
@@ -199,7 +203,7 @@ class Cluster(Client):
         while time.monotonic() < until:
             try:
                 return list(self._admin.list_topics(timeout=1).topics)
-            except KafkaException:  # what is wrong with the connection comes with the next poll
+            except KafkaException:  # the next poll reports the error of the connection
                 self._admin.poll(POLL_SECONDS)
                 self.check()
         raise self.silence()
@@ -214,7 +218,7 @@ class Cluster(Client):
         return {(place.topic, place.partition): self._answer(future).offset for place, future in found.items()}
 
     def _answer(self, future: Future[Any], name: str = "") -> Any:
-        """What the brokers answer. `name`: what is read."""
+        """The brokers' answer. `name`: what is read."""
         until = time.monotonic() + PATIENCE_SECONDS
         while not future.done():
             self._admin.poll(POLL_SECONDS)
@@ -237,9 +241,9 @@ class Reader(Client):
             self._consumer = Consumer(self.settings(**{"group.id": self.group}, **_READER))
 
     def read(self, topic: str, number: int, start: int, end: int, most: int) -> Iterator[list[Any]]:
-        """The records of a partition with offsets from `start` to before `end`, as lists of at most so many.
+        """The records of a partition with offsets from `start` to before `end`, as lists of at most `most` records.
 
-        Raises: SourceError: they are not there any more, or the brokers do not answer.
+        Raises: SourceError: they no longer exist, or the brokers do not answer.
         """
         from confluent_kafka import TopicPartition
 
@@ -259,16 +263,16 @@ class Reader(Client):
                 raise self.silence()
             if records:
                 yield records
-                silent_since = time.monotonic()  # however long the records were worked on
+                silent_since = time.monotonic()  # the time that the caller took for the records does not count
 
     def close(self) -> None:
         """End the connection."""
         self._consumer.close()
 
     def commit(self, offsets: Mapping[str, int]) -> None:
-        """Inform the group of the offsets up to which partitions were taken.
+        """Commit the offsets up to which partitions were taken to the consumer group.
 
-        Raises: SourceError: the brokers do not take it.
+        Raises: SourceError: the brokers do not accept them.
         """
         from confluent_kafka import TopicPartition
 
@@ -279,7 +283,7 @@ class Reader(Client):
                     raise self.failure(one.error)
 
     def _kept(self, found: Sequence[Any], reached: int, end: int) -> tuple[list[Any], int]:
-        """The records of a range among those that came, and up to where the range is read."""
+        """The fetched records that belong to the range, and the offset up to which the range is read."""
         records = []
         for message in found:
             error = message.error()
@@ -300,31 +304,31 @@ class Reader(Client):
             raise SourceError(
                 f"Cannot read {self._name}: it ends at offset {offset}, and had records up to {end} when it was"
                 " listed. Nothing of this batch was taken.",
-                "look at the topic; then run again",
+                "check the topic; then retry",
             )
         return offset
 
     def _gone(self, offset: int) -> SourceError:
         return SourceError(
             f"Cannot read {self._name}: offset {offset} is gone since it was listed. Nothing of this batch was taken.",
-            "run again; lengthen the topic's retention where it deletes what was not taken",
+            "retry; lengthen the topic's retention if it deletes records before they are taken",
         )
 
 
 def library(name: str) -> None:
-    """See that the client of Kafka is installed.
+    """Check that the Kafka client library is installed.
 
     Raises: SpecError: it is not.
     """
     try:
-        import confluent_kafka  # noqa: F401  # only whether it is there
+        import confluent_kafka  # noqa: F401  # only a check that it exists
     except ImportError:
         message = f"Cannot read {name}: the package confluent-kafka, which reads Kafka, is not installed."
         raise SpecError(message, MISSING) from None
 
 
 def starts_of(kafka: KafkaSpec, cluster: Cluster, partitions: Sequence[Partition]) -> Starts:
-    """Where a table begins in partitions of which it has taken nothing, by the spec."""
+    """The offsets at which a table begins in partitions that are new to it, by the spec."""
     starting = kafka.starting
     if starting.at == "latest":
         return lambda one: one.latest

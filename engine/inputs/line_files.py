@@ -1,10 +1,10 @@
-"""Text files as numbered lines: in pieces that tasks read side by side, each line with its number in its file.
+"""Text files as numbered lines, in pieces that tasks read in parallel. Each line has its number in its file.
 
 A CSV file is one piece, and its records count as lines.
 
-A first pass counts the lines of each piece, so that the second one knows every line's number without sorting anything.
-Both read a file only as far as it went when it was listed, and compare a hash of what they read. So lines that are
-appended meanwhile wait for the next run, and a file that changes while it is read is an error.
+A first pass counts the lines of each piece, so that the second pass knows the number of every line without a sort. Both
+passes read a file up to its size when it was listed, and compare a hash of the bytes. So lines that are appended
+meanwhile wait for the next run, and it is an error if a file changes while it is read.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ BLANKS: Final = b" \t\r"
 
 @dataclass(frozen=True)
 class Piece:
-    """The lines of a file that begin at the bytes from `start` to `end`; all of a compressed file, and of a CSV file.
-    `csv`: how the records of that are written; `store`: the settings of the store that holds it.
+    """The lines of a file that begin at the bytes from `start` to `end`. A compressed file or a CSV file is one piece.
 
-    Once it is counted: `first`, the number of its first line (1-based); `lines`, how many it has; `filled`, how many of
-    them are not blank; `digest` of its bytes.
+    `csv`: the layout of a CSV file. `store`: the settings of its store. Known after counting: `first`, the number of
+    its first line (1-based); `lines`, the number of its lines; `filled`, how many of them are not blank; `digest`, the
+    hash of its bytes.
     """
 
     path: str
@@ -55,7 +55,7 @@ class Piece:
 
 
 def pieces_of(file: InputFile, most: int = PIECE_BYTES, csv: CsvLayout | None = None) -> list[Piece]:
-    """The pieces of a file: those of a compressed one, or of one of CSV, cannot be read side by side."""
+    """The pieces of a file: one for a compressed file or a CSV file, which cannot be read in parallel."""
     if is_compressed(file.path) or csv is not None:
         return [Piece(file.path, 0, file.size, file.size, csv=csv, store=file.store)]
     starts = range(0, file.size, most)
@@ -63,7 +63,7 @@ def pieces_of(file: InputFile, most: int = PIECE_BYTES, csv: CsvLayout | None = 
 
 
 def counted(piece: Piece) -> Piece:
-    """The piece with the number of its lines and the hash of its bytes.
+    """The piece with its number of lines and the hash of its bytes.
 
     Raises: SourceError: the file cannot be read to its end.
     """
@@ -76,7 +76,7 @@ def counted(piece: Piece) -> Piece:
 
 
 def numbered(pieces: Iterable[Piece]) -> list[Piece]:
-    """Counted pieces with the numbers of their first lines. They come in the order in which they lie in their file."""
+    """Counted pieces with the numbers of their first lines. The pieces of a file must come in their order."""
     found: list[Piece] = []
     next_line: dict[str, int] = {}
     for piece in pieces:
@@ -87,7 +87,7 @@ def numbered(pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def lines_of(piece: Piece, after_line: int = 0) -> Iterator[list[tuple[int, bytes]]]:
-    """The lines of a counted piece that are not blank, with their numbers, as lists: those after `after_line`.
+    """The lines of a counted piece after `after_line` that are not blank, with their numbers, as lists.
 
     Raises: SourceError: the file changed since it was counted, or cannot be read.
     """
@@ -128,7 +128,7 @@ def _plain_lines(piece: Piece, file: BinaryIO, digest: xxhash.xxh3_64) -> Iterat
 
 
 def _next_line(file: BinaryIO, place: int, piece: Piece) -> int:
-    """Where the first line begins at `place` or after it; the end of the file where none does."""
+    """The place of the first line that begins at `place` or after it; the end of the file if there is none."""
     if place == 0:
         return 0
     at = place - 1
@@ -150,7 +150,7 @@ def _streamed_lines(piece: Piece, file: BinaryIO, digest: xxhash.xxh3_64) -> Ite
     rest = b""
     try:
         stream = plain_stream(piece.path, file)
-        while data := stream.read(max(CHUNK_BYTES, len(rest))):  # a long record is not split once for each chunk
+        while data := stream.read(max(CHUNK_BYTES, len(rest))):  # so that a long record is not split at every chunk
             digest.update(data)
             lines, rest = _split(piece, rest + data)
             yield lines
@@ -161,14 +161,14 @@ def _streamed_lines(piece: Piece, file: BinaryIO, digest: xxhash.xxh3_64) -> Ite
         raise SourceError(
             f"Cannot read {piece.path}: {what} after line {done}. It was cut short, or is still being written. Nothing"
             " of this batch was taken.",
-            "deliver the whole file and run again, or move it away",
+            "deliver the whole file and retry, or move it away",
         ) from error
     if rest:
         yield [rest] if piece.csv is None else split_records(rest, piece.csv, is_end=True)[0]
 
 
 def _split(piece: Piece, text: bytes) -> tuple[list[bytes], bytes]:
-    """The lines of a text, and the rest that no line end follows."""
+    """The lines of a text, and the rest after the last line end."""
     if piece.csv is not None:
         return split_records(text, piece.csv)
     *lines, rest = text.split(b"\n")
@@ -176,7 +176,7 @@ def _split(piece: Piece, text: bytes) -> tuple[list[bytes], bytes]:
 
 
 def _without_header(piece: Piece, chunks: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
-    """The lines without the byte order mark that a text file may begin with, and without the header of a CSV file."""
+    """The lines without the byte order mark of a text file, and without the header of a CSV file."""
     is_first = piece.start == 0
     for lines in chunks:
         if lines and is_first:

@@ -1,4 +1,4 @@
-"""The files of a source: which there are, and what identifies the content of each."""
+"""List the files of a source, and compute the fingerprints that identify their contents."""
 
 import hashlib
 from collections.abc import Iterator
@@ -21,14 +21,16 @@ from siltstone.engine.storage import StoreSettings
 SAMPLE_BYTES = 65_536
 SAMPLES = 16
 TAIL_BYTES = 1 << 24
-COMPRESSION = 10  # JSON of events packs about so well
-NO_FILE = "check source.path, or how the spec says files are written"
+COMPRESSION = 10  # about the compression ratio of events as JSON
+NO_FILE = "check source.path and the file type in the spec"
 
 
 @dataclass(frozen=True)
 class InputFile:
-    """One file of a source. `mtime` in milliseconds since 1970. `whole`: it is taken as it is, nothing is appended.
-    `store`: the settings of the store that holds it."""
+    """One file of a source.
+
+    `mtime`: in milliseconds since 1970. `whole`: the file never grows. `store`: the settings of its store.
+    """
 
     path: str
     size: int
@@ -38,21 +40,21 @@ class InputFile:
 
     @property
     def work_bytes(self) -> int:
-        """About how much is decoded."""
+        """About how many bytes are decoded."""
         return self.size * (COMPRESSION if is_compressed(self.path) else 1)
 
     def can_grow(self) -> bool:
-        """Whether lines can be appended to what was taken."""
+        """Whether lines can be appended to the file."""
         return not self.whole and not is_compressed(self.path)
 
 
 def list_files(path: str, until_ms: int | None = None, settings: StoreSettings = ()) -> list[InputFile]:
-    """The files that a file name, a folder or a glob names, in the order of their names.
+    """The files that a file name, a folder or a glob matches, sorted by name.
 
-    Folders are searched to the bottom; hidden files (``.`` or ``_`` first) are passed over, as Spark does. With
-    `until_ms`, files modified later wait for another run. `settings`: of the store.
+    Subfolders are searched too. Hidden files (``.`` or ``_`` first) are skipped, as Spark does. With `until_ms`, files
+    modified later wait for another run. `settings`: of the store.
 
-    Raises: SourceError: nothing is there, or the place cannot be read.
+    Raises: SourceError: there are no files, or the place cannot be read.
     """
     store = store_of(path, settings)
     try:
@@ -71,38 +73,39 @@ def list_files(path: str, until_ms: int | None = None, settings: StoreSettings =
 
 
 def matching(store: Store, path: str) -> Iterator[Entry]:
-    """What a path without braces names: nothing above its first pattern is listed."""
+    """The files and folders that a path without braces matches. Folders before its first pattern are not listed."""
     if not is_pattern(path):
         entry = store.entry(plain(path))
         if entry is not None:
             yield entry
         return
     folder, _, name = path.rstrip("/").rpartition("/")
-    asked = name_pattern(name)
+    pattern = name_pattern(name)
     for parent in matching(store, folder or "/"):
         if parent.is_folder:
-            yield from (child for child in store.children(parent.path) if asked.fullmatch(child.name))
+            yield from (child for child in store.children(parent.path) if pattern.fullmatch(child.name))
 
 
 def listed(path: str, settings: StoreSettings = ()) -> InputFile | None:
-    """One file as it is now; None where it is gone. `settings`: of the store that holds it."""
+    """The current state of one file; None if it no longer exists. `settings`: of its store."""
     entry = store_of(path, settings).entry(path)
     if entry is None or entry.is_folder:
         return None
     return InputFile(entry.path, entry.size, entry.mtime, store=settings)
 
 
-class Look:
-    """Looks into files, once at each piece however many consumers ask: a piece is a call to a store."""
+class FileProbe:
+    """Reads samples of files, each piece once for all consumers: every piece is a call to a store."""
 
     def __init__(self) -> None:
         self._fingerprints: dict[tuple[str, int], str] = {}
         self._tails: dict[InputFile, bytes | None] = {}
 
     def fingerprint(self, path: str, size: int, settings: StoreSettings = ()) -> str:
-        """A hash over samples of the first `size` bytes: evenly spread blocks, the first and the last among them.
+        """A hash over samples of the first `size` bytes: evenly spread blocks that include the first and the last one.
 
-        Files up to a megabyte are hashed whole. A file that only grew keeps the fingerprint of the part already taken.
+        Files up to a megabyte are hashed completely. The fingerprint of the first `size` bytes stays the same if a file
+        only grows.
         """
         if (path, size) not in self._fingerprints:
             digest = hashlib.blake2b(str(size).encode(), digest_size=16)
@@ -116,9 +119,9 @@ class Look:
         return file.size >= size and self.fingerprint(file.path, size, file.store) == fingerprint
 
     def ends_in_half_line(self, file: InputFile) -> bytes | None:
-        """The text after the last line end of an uncompressed file, None when the file ends with a line end.
+        """The text after the last line end of an uncompressed file; None if the file ends with a line end.
 
-        A last line longer than 16 MiB is not looked at.
+        Also None for a last line longer than 16 MiB.
         """
         if file not in self._tails:
             self._tails[file] = unfinished(file)
@@ -126,7 +129,7 @@ class Look:
 
 
 def samples(size: int) -> list[tuple[int, int]]:
-    """The pieces of a file's first `size` bytes that are looked at: (start, length)."""
+    """The samples of a file's first `size` bytes: (start, length)."""
     if size <= SAMPLES * SAMPLE_BYTES:
         return [(0, size)]
     step = max(SAMPLE_BYTES, (size - SAMPLE_BYTES) // (SAMPLES - 1))
@@ -135,7 +138,7 @@ def samples(size: int) -> list[tuple[int, int]]:
 
 
 def unfinished(file: InputFile) -> bytes | None:
-    """The text after the last line end, None where there is none or the file is compressed."""
+    """The text after the last line end; None if there is none or the file cannot grow."""
     if file.size == 0 or not file.can_grow():
         return None
     if read_bytes(file.path, file.size - 1, 1, file.store) == b"\n":
@@ -149,5 +152,5 @@ def unfinished(file: InputFile) -> bytes | None:
 
 
 def is_compressed(path: str) -> bool:
-    """Whether the file is decompressed, by its name."""
+    """Whether the file is compressed, by its name."""
     return path.endswith((".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".zstd"))

@@ -1,4 +1,4 @@
-"""What of the files is new to a consumer. A file is taken once; one that grew is taken from where it was left."""
+"""The part of the files that is new to a consumer. Each line is taken once; a file that grew is continued."""
 
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -7,13 +7,13 @@ from itertools import groupby
 
 from siltstone.engine.errors import SourceError
 from siltstone.engine.inputs.file_signatures import CALLED
-from siltstone.engine.inputs.listing import InputFile, Look
+from siltstone.engine.inputs.listing import FileProbe, InputFile
 from siltstone.engine.names import CONTROL_OF
 
 
 @dataclass(frozen=True)
 class Taken:
-    """What a consumer took of a file: its size then, the fingerprint of that part, its last line (1-based)."""
+    """The part of a file that a consumer took: the size then, its fingerprint, and its last line (1-based)."""
 
     size: int
     mtime: int
@@ -21,13 +21,13 @@ class Taken:
     to_line: int
 
     def looks_like(self, file: InputFile) -> bool:
-        """Whether the file has the size and the time that it had then: nothing of it is read to tell."""
+        """Whether the file still has the same size and time. Its content is not read."""
         return (file.size, file.mtime) == (self.size, self.mtime)
 
 
 @dataclass(frozen=True)
 class PendingFile:
-    """A file of which lines after `after_line` are new. `half_line`: its last line is not finished yet."""
+    """A file whose lines after `after_line` are new. `half_line`: its last line is incomplete."""
 
     file: InputFile
     fingerprint: str
@@ -36,42 +36,44 @@ class PendingFile:
 
 
 def pending_files(
-    look: Look,
+    probe: FileProbe,
     files: Iterable[InputFile],
     taken: Mapping[str, Taken],
     consumer: str,
     replaceable: Container[str] = frozenset(),
 ) -> list[PendingFile]:
-    """The files with something new. One of `replaceable` that changed under its name is new as a whole.
+    """The files with new lines. A file of `replaceable` that changed under its name is new as a whole.
 
-    Raises: SourceError: another file changed under its name: what was taken of it is not what stands there now.
+    Raises: SourceError: another file changed under its name: it no longer starts with the part that was taken.
     """
-    asked = ((file, taken.get(file.path), file.path in replaceable) for file in files)
-    return [found for file, known, free in asked if (found := pending_file(look, file, known, consumer, free))]
+    known = ((file, taken.get(file.path), file.path in replaceable) for file in files)
+    return [found for file, part, free in known if (found := pending_file(probe, file, part, consumer, free))]
 
 
 def pending_file(
-    look: Look, file: InputFile, taken: Taken | None, consumer: str, replaceable: bool = False
+    probe: FileProbe, file: InputFile, taken: Taken | None, consumer: str, replaceable: bool = False
 ) -> PendingFile | None:
-    """What is new of one file, None when nothing is."""
+    """The new part of one file; None if nothing is new."""
     if taken is None:
-        return PendingFile(file, look.fingerprint(file.path, file.size, file.store), 0, has_half_line(look, file))
+        return PendingFile(file, probe.fingerprint(file.path, file.size, file.store), 0, has_half_line(probe, file))
     if taken.looks_like(file):
         return None
-    same = look.has_same_start(file, taken.size, taken.fingerprint)
+    same = probe.has_same_start(file, taken.size, taken.fingerprint)
     if same and file.size == taken.size:
         return None
     if not same or not file.can_grow():
         if replaceable:
-            return pending_file(look, file, None, consumer)
+            return pending_file(probe, file, None, consumer)
         raise changed_under_its_name(file, taken, consumer)
-    grown = look.fingerprint(file.path, file.size, file.store)
-    return PendingFile(file, grown, taken.to_line, has_half_line(look, file))
+    grown = probe.fingerprint(file.path, file.size, file.store)
+    return PendingFile(file, grown, taken.to_line, has_half_line(probe, file))
 
 
 def between_new(files: Sequence[InputFile], new: Sequence[PendingFile]) -> list[tuple[list[InputFile], bool, bool]]:
-    """The files that are not new, in the order of their names, as the stretches that new ones leave of them; with each
-    whether a new file stands before it, and whether one stands behind it."""
+    """The files that are not new, as consecutive groups between new files, in the order of their names.
+
+    Gives: each group, whether a new file is before it, and whether a new file is after it.
+    """
     paths = {entry.file.path for entry in new}
     listed = [(key, list(group)) for key, group in groupby(sorted(files, key=by_path), lambda f: f.path in paths)]
     last = len(listed) - 1
@@ -79,7 +81,7 @@ def between_new(files: Sequence[InputFile], new: Sequence[PendingFile]) -> list[
 
 
 def earliest(entries: Iterable[PendingFile]) -> list[PendingFile]:
-    """One entry a file: the one that begins first."""
+    """One entry per file: the one that begins first."""
     found: dict[str, PendingFile] = {}
     for entry in entries:
         known = found.get(entry.file.path)
@@ -89,12 +91,12 @@ def earliest(entries: Iterable[PendingFile]) -> list[PendingFile]:
 
 
 def by_path(file: InputFile) -> str:
-    """The order of files: that of their names."""
+    """The sort key of files: the path."""
     return file.path
 
 
 def changed_under_its_name(file: InputFile, taken: Taken, consumer: str) -> SourceError:
-    """The error for a file whose taken part is not there any more."""
+    """The error for a file that no longer starts with the part that was taken."""
     what = "files of its kind cannot be continued" if not file.can_grow() else "its first bytes are not the same"
     source = consumer.removeprefix(CONTROL_OF)
     whom = consumer if source == consumer else f"the control events of {source}"
@@ -105,10 +107,12 @@ def changed_under_its_name(file: InputFile, taken: Taken, consumer: str) -> Sour
     )
 
 
-def has_half_line(look: Look, file: InputFile) -> bool:
-    """Whether the file ends inside a record: no line end, and no complete JSON value either. A file that is none of
-    lines does not: what nobody will finish is not waited for."""
-    tail = look.ends_in_half_line(file)
+def has_half_line(probe: FileProbe, file: InputFile) -> bool:
+    """Whether the file ends inside a record: its last line has no line end and is no complete JSON value.
+
+    False for files that are not text: no more lines will be appended to them.
+    """
+    tail = probe.ends_in_half_line(file)
     if tail is None or not tail.strip() or tail.startswith(tuple(CALLED)):
         return False
     try:

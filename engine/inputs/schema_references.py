@@ -1,4 +1,4 @@
-"""Avro schemas that use types of other schemas: each of these types defined where it is used first."""
+"""Avro schemas that use types of other schemas: each of these types is defined where it is first used."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Writer's schemas by their numbers: from a Confluent schema registry, or from a file that holds them.
+"""Writer schemas by their ids: from a Confluent schema registry, or from a file.
 
-A schema never changes under its number, but a registry can be set up anew: what was fetched is kept for one reading of
-a source and no longer.
+The schema of an id never changes, but a registry can be recreated with other ids. So fetched schemas are kept for one
+read of a source only.
 """
 
 import gzip
@@ -36,7 +36,7 @@ NO_SCHEMA: Final = "is no Avro schema"
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """Stands where a number's schema should be: what is written in it cannot be read, and `reason` says why."""
+    """Replaces a schema that cannot be used. `reason`: why."""
 
     reason: str
 
@@ -64,7 +64,7 @@ def schemas_in_file(path: str) -> dict[int, Any]:
 
 
 def parsed(schema: Any) -> Any:
-    """A schema, which may be JSON text of one, or an object around it as the registry gives it; `Unusable`: none."""
+    """A schema from JSON text or from an answer of the registry; `Unusable` if it is no Avro schema."""
     if isinstance(schema, Mapping) and "schema" in schema and "fields" not in schema:
         if schema.get("schemaType", AVRO) != AVRO:
             return Unusable(f"is of type {schema['schemaType']}")
@@ -83,7 +83,7 @@ def parsed(schema: Any) -> Any:
 
 
 def session_of(registry: RegistrySpec) -> requests.Session:
-    """A session that repeats what fails for a moment only, and says who it is."""
+    """A session with the registry's credentials that retries temporary failures."""
     session = requests.Session()
     for scheme in ("http://", "https://"):
         session.mount(scheme, HTTPAdapter(max_retries=RETRIES))
@@ -96,16 +96,16 @@ def session_of(registry: RegistrySpec) -> requests.Session:
 
 
 def fetch(session: requests.Session, registry: RegistrySpec, number: int) -> Any:
-    """The schema of a number; `Unusable` where it is none of Avro's, None where the registry does not know it.
+    """The schema of an id; `Unusable` if it is no Avro schema, None if the registry does not have it.
 
-    Raises: SpecError: the place or the credentials are wrong. SourceError: the schema cannot be had.
+    Raises: SpecError: the address or the credentials are wrong. SourceError: the schema cannot be fetched.
     """
     body = answer_of(session, registry, f"schemas/ids/{number}", f"schema {number}")
     return None if body is None else with_references(session, registry, body)
 
 
 def with_references(session: requests.Session, registry: RegistrySpec, body: Mapping[str, Any]) -> Any:
-    """The schema in an answer, with the types that it takes from other schemas in it.
+    """The schema in an answer, with the types of the schemas that it refers to filled in.
 
     Raises: as `fetch`.
     """
@@ -122,7 +122,7 @@ def with_references(session: requests.Session, registry: RegistrySpec, body: Map
 def referred(
     session: requests.Session, registry: RegistrySpec, listed: Iterable[Any], found: dict[tuple[str, int], Any]
 ) -> Unusable | None:
-    """Fetch the schemas that references name, and those that these name, into `found`. Gives: why one cannot be had."""
+    """Fetch the referenced schemas, and those that they refer to, into `found`. Gives: why one cannot be fetched."""
     for reference in listed:
         subject, version = reference.get("subject"), reference.get("version")
         if not isinstance(subject, str) or not isinstance(version, int):
@@ -141,7 +141,7 @@ def referred(
 
 
 def answer_of(session: requests.Session, registry: RegistrySpec, place: str, what: str) -> Mapping[str, Any] | None:
-    """What the registry answers about a schema; None where it does not know it. `what`: the schema, in words.
+    """The registry's answer about a schema; None if it does not have the schema. `what`: the schema, in words.
 
     Raises: as `fetch`.
     """
@@ -153,37 +153,37 @@ def answer_of(session: requests.Session, registry: RegistrySpec, place: str, wha
             f"Cannot fetch {what} from the registry: it does not answer ({reason}, {registry.url!r}).",
             "check that the registry runs, and its url",
         ) from error
-    if answer.status_code == requests.codes.not_found and told(answer).get("error_code") is not None:
+    if answer.status_code == requests.codes.not_found and body_of(answer).get("error_code") is not None:
         return None
     check_status(answer, registry, what)
-    body = told(answer)
+    body = body_of(answer)
     if not isinstance(body.get("schema"), str):
         raise no_registry(registry, "the answer holds no schema")
     return body
 
 
 def check_status(answer: requests.Response, registry: RegistrySpec, what: str) -> None:
-    """Refuse an answer that is no schema. `what`: the schema, in words.
+    """Raise an error for an answer without a schema. `what`: the schema, in words.
 
-    Raises: SpecError: the credentials are wrong, or this is no registry. SourceError: the registry fails.
+    Raises: SpecError: the credentials are wrong, or the address is no registry. SourceError: the registry fails.
     """
     status = answer.status_code
     if status in (requests.codes.unauthorized, requests.codes.forbidden):
         raise SpecError(
             f"Cannot fetch {what} from the registry: it refuses the credentials ({status}, {registry.url!r}).",
-            "check what the registry is given in spec or project: user and password, or token",
+            "check the registry's user and password, or token, in the spec or the project file",
         )
     if status >= requests.codes.server_error or status == requests.codes.too_many_requests:
         raise SourceError(
-            f"Cannot fetch {what} from the registry: it answers {status}, again and again ({registry.url!r}).",
-            "run again when the registry is well",
+            f"Cannot fetch {what} from the registry: it answers {status}, also after retries ({registry.url!r}).",
+            "retry when the registry works",
         )
     if status != requests.codes.ok:
         raise no_registry(registry, f"it answers {status}")
 
 
-def told(answer: requests.Response) -> Mapping[str, Any]:
-    """The object in an answer; an empty one where there is none."""
+def body_of(answer: requests.Response) -> Mapping[str, Any]:
+    """The JSON object in an answer; empty if there is none."""
     try:
         body = answer.json()
     except ValueError:
@@ -192,7 +192,7 @@ def told(answer: requests.Response) -> Mapping[str, Any]:
 
 
 def no_registry(registry: RegistrySpec, why: str) -> SpecError:
-    """The error for an address where something else is."""
+    """The error for an address that is no registry."""
     return SpecError(
         f"Cannot read schemas: {registry.url!r} is no schema registry ({why}).", "check source.registry.url"
     )

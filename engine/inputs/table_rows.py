@@ -1,4 +1,4 @@
-"""Rows of Iceberg tables, which Spark reads, with their coordinates: which data file, which number in it."""
+"""Rows of Iceberg tables, read by Spark, with their coordinates: the data file and the number in it."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -23,9 +23,9 @@ _WHILE_READING: Final = re.compile(r"error while reading file (?:file:)?/*(/.*?|
 def numbered(rows: DataFrame, pending: Sequence[PendingFile]) -> tuple[DataFrame, list[CountedFile]]:
     """The new rows of data files, with their numbers.
 
-    Needs: file, row (numbers without gaps, from any number up), perhaps more.
-    Gives: file, line (1-based), is_last (its file has no other after it), what there is more.
-    Rows: one a row after `after_line`.
+    Needs: file, row (consecutive numbers from any start), perhaps more columns.
+    Gives: file, line (1-based), is_last (the last row of its file), the other columns.
+    Rows: filters to rows after `after_line`.
 
     Raises: SourceError: a file cannot be read to its end.
     """
@@ -47,7 +47,7 @@ def numbered(rows: DataFrame, pending: Sequence[PendingFile]) -> tuple[DataFrame
 
 
 def computed(records: DataFrame, pending: Sequence[PendingFile]) -> DataFrame:
-    """The records, read and kept: counting them has not looked into every file's pages.
+    """The records, checkpointed: counting the rows has not read the pages of all files.
 
     Raises: SourceError: a file cannot be read to its end.
     """
@@ -63,19 +63,19 @@ def computed(records: DataFrame, pending: Sequence[PendingFile]) -> DataFrame:
 
 
 def record_of(columns: Iterable[str]) -> Column:
-    """Columns as one, `record`, by names that Spark tells deduplicated."""
+    """Columns as one struct `record`, with field names that are unique for Spark."""
     names = list(columns)
     fields = zip(names, deduplicated(names), strict=True)
     return F.struct(*[F.col(quoted(name)).alias(own) for name, own in fields]).alias("record")
 
 
 def unreadable(pending: Sequence[PendingFile], error: Exception) -> SourceError:
-    """Which file cannot be read to its end."""
+    """The error for a file that cannot be read to its end."""
     gone = next((entry.file.path for entry in pending if listed(entry.file.path, entry.file.store) is None), None)
     if gone is not None:
         return SourceError(
             f"Cannot read {gone}: it is gone since it was listed. Nothing of this batch was taken.",
-            "bring it back and run again: a file can be moved away when a run has ended",
+            "put it back and retry: a file can be moved away after a run has ended",
         )
     reason = str(error).splitlines()[0]
     named = _WHILE_READING.search(reason)
@@ -83,6 +83,6 @@ def unreadable(pending: Sequence[PendingFile], error: Exception) -> SourceError:
         return SourceError(
             f"Cannot read {named[1]}: it is damaged, was cut short, is still being written, or may not be read. Nothing"
             " of this batch was taken.",
-            "deliver the whole file (or give the permission) and run again, or move it away",
+            "deliver the whole file (or grant read permission) and retry, or move it away",
         )
     return SourceError(f"Cannot read the source's files: {reason[:300]}.", "check the files and the permissions")

@@ -1,4 +1,4 @@
-"""Errors of siltstone's own that a task raises: Spark hands them on as text, inside an error of its own."""
+"""Siltstone's own errors in Spark tasks: Spark passes them on as text, inside an error of its own."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from pyspark.errors import PySparkException
 
 from siltstone.engine import errors
 
-_RAISED: Final = re.compile(r"^engine\.errors\.(\w+): (.*?)(?: Hint: (.*?))?\r?$", re.MULTILINE)
+_MODULE: Final = re.escape(errors.__name__)
+_RAISED: Final = re.compile(rf"^{_MODULE}\.(\w+): (.*?)(?: Hint: (.*?))?\r?$", re.MULTILINE)
 
 
 def raised_in_task(error: BaseException) -> errors.SiltstoneError | None:
-    """The error that a task raised; None where it was none of siltstone's."""
+    """The error that a task raised; None if it was not siltstone's."""
     found = _RAISED.search(str(error))
     kind = None if found is None else getattr(errors, found[1], None)
     if found is None or not (isinstance(kind, type) and issubclass(kind, errors.SiltstoneError)):
@@ -25,7 +26,7 @@ def raised_in_task(error: BaseException) -> errors.SiltstoneError | None:
 
 @contextmanager
 def task_errors() -> Iterator[None]:
-    """Around an action of Spark: what siltstone's own code raises in a task is raised here as what it is."""
+    """Around a Spark action: raise the errors that siltstone's code raised in tasks as what they are."""
     try:
         yield
     except PySparkException as error:

@@ -1,8 +1,8 @@
 """Partitions of topics as files: which records of each are new to a consumer.
 
-A partition is what a growing file of lines is: its path is `kafka://<topic>/<partition>`, its line is the offset plus
-one, and its fingerprint is the id of its topic, which a topic with the same name that is created later does not have.
-Offsets that transactions and compaction leave out are lines that are not there.
+A partition is treated like a growing file of lines. Its path is `kafka://<topic>/<partition>`, its line number is the
+offset plus one, and its fingerprint is the id of its topic. A topic that is recreated with the same name has another
+id. Offsets that transactions and compaction skip are missing lines.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from siltstone.engine.inputs.pending_files import PendingFile, Taken
 from siltstone.engine.names import TOPICS
 
 RECORD_BYTES: Final = 1_000
-"""What a record is taken to have: how large it is shows when it is read."""
+"""The assumed size of a record. Its real size is known only when it is read."""
 SHOWN: Final = 5
 
 Why = Literal["retention", "recreated", "shortened"]
@@ -25,9 +25,11 @@ Why = Literal["retention", "recreated", "shortened"]
 
 @dataclass(frozen=True)
 class Partition(InputFile):
-    """A partition of a topic. `size`, which is also `end`: the offset after the last record of this run; `start`: the
-    first offset that the topic still has; `read_from`: the first that is to be read; `latest`: the offset after the
-    last record that is committed."""
+    """A partition of a topic.
+
+    `size`, also `end`: the offset after the last record of this run. `start`: the first offset that the topic still
+    has. `read_from`: the first offset to read. `latest`: the offset after the last committed record.
+    """
 
     topic: str = ""
     number: int = 0
@@ -43,7 +45,7 @@ class Partition(InputFile):
 
     @property
     def work_bytes(self) -> int:
-        """About how much is read."""
+        """About how many bytes are read."""
         return max(self.end - self.read_from, 0) * RECORD_BYTES
 
 
@@ -75,8 +77,10 @@ def partition_of(path: str) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class Lost:
-    """Records that a consumer has not taken and that are gone: those of a partition from the offset `first` on, up to
-    `last`; or the topic itself is another one."""
+    """Records that are gone before a consumer took them: those of a partition from offset `first` to `last`.
+
+    With `why` recreated, the topic itself was replaced by another one of the same name.
+    """
 
     path: str
     why: Why
@@ -85,12 +89,12 @@ class Lost:
 
     @property
     def place(self) -> str:
-        """What is the same in every run until the loss is accepted: where the consumer stopped."""
+        """The identity of the loss, the same in every run until it is accepted: where the consumer stopped."""
         return f"{self.path}:{self.first}:{self.why}"
 
     @property
     def words(self) -> str:
-        """What is gone, in words."""
+        """The loss in words."""
         if self.why == "recreated":
             return f"{self.path} belongs to another topic of that name now (up to offset {self.first} was taken)"
         if self.why == "shortened":
@@ -100,7 +104,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class Pending:
-    """What is new to a consumer, and what is gone before it was taken."""
+    """The records that are new to a consumer, and those that are gone before it took them."""
 
     entries: Sequence[PendingFile]
     lost: Sequence[Lost]
@@ -110,8 +114,9 @@ Starts = Callable[[Partition], int]
 
 
 def pending_partitions(partitions: Iterable[Partition], taken: Mapping[str, Taken], starts: Starts) -> Pending:
-    """The partitions with something new, and those of which something is gone. `starts`: the offset at which a
-    partition begins of which nothing was taken: it is written down as taken up to there, also where it has no record.
+    """The partitions with new records, and those that have lost records.
+
+    `starts`: the offset at which a new partition begins. It is recorded as taken up to there, even without a record.
     """
     entries, lost = [], []
     for one in partitions:
@@ -142,7 +147,7 @@ def _from(one: Partition, offset: int) -> PendingFile:
 
 
 def bounded(entries: Collection[PendingFile], max_records: int | None) -> dict[str, int]:
-    """Where each partition ends in a run that takes no more than so many offsets: all partitions go on alike."""
+    """The end of each partition in a run of at most `max_records` offsets, shared equally among the partitions."""
     sizes = sorted((entry.file.size - entry.after_line, entry.file.path, entry.after_line) for entry in entries)
     left = sum(size for size, _, _ in sizes) if max_records is None else max_records
     ends = {}
@@ -154,8 +159,11 @@ def bounded(entries: Collection[PendingFile], max_records: int | None) -> dict[s
 
 
 def cut(pending: Pending, ends: Mapping[str, int], taken: Collection[str]) -> list[PendingFile]:
-    """What of the entries lies before the ends. One without a record is kept where it has to be written down: its
-    partition is new, or goes on elsewhere because records are gone. `taken`: the partitions that are not new."""
+    """The entries up to the ends. `taken`: the partitions that are not new.
+
+    An entry without a record is kept if its offset must be recorded: its partition is new, or continues at another
+    offset because records are gone.
+    """
     found, goes_on = [], set(taken) - {one.path for one in pending.lost}
     for entry in pending.entries:
         end = max(ends[entry.file.path], entry.after_line)
@@ -165,7 +173,7 @@ def cut(pending: Pending, ends: Mapping[str, int], taken: Collection[str]) -> li
 
 
 def lost_error(source: str, lost: Iterable[Lost], hint: str) -> SourceError:
-    """The error for a source of which something is gone that was not taken."""
+    """The error for a source that has lost records before they were taken."""
     words = list(dict.fromkeys(one.words for one in lost))
     more = f"; and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
     return SourceError(f"Cannot take {source}: {'; '.join(words[:SHOWN])}{more}. Nothing was taken.", hint)

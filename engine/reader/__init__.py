@@ -1,4 +1,4 @@
-"""Reading the tables without a JVM."""
+"""Read the tables without a JVM."""
 
 from siltstone.engine.reader.database_catalog import is_of_server, server_catalog
 from siltstone.engine.reader.embedded_catalog import NothingWrittenError

@@ -1,4 +1,4 @@
-"""JDBC catalogs in a database server, for readers without a JVM: PyIceberg's SqlCatalog on the same tables."""
+"""JDBC catalogs in a database server, without a JVM: PyIceberg's SqlCatalog reads the same tables."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 JDBC: Final = "jdbc:"
 DRIVERS: Final = {"jdbc:postgresql:": "postgresql+psycopg", "jdbc:mysql:": "mysql+pymysql"}
-"""What SQLAlchemy calls the driver of a database, by how its JDBC address begins."""
+"""SQLAlchemy's names of database drivers, by the beginning of the JDBC address."""
 SAME_IN_BOTH: Final = frozenset({"sslmode", "sslrootcert"})
-"""Parameters of an address that mean the same to psycopg as to the JDBC driver; the others tune that driver."""
+"""Parameters of an address that psycopg and the JDBC driver share. All others are for the JDBC driver only."""
 TABLES: Final = "iceberg_tables"
 
 
 def is_of_server(spec: CatalogSpec) -> bool:
-    """Whether a catalog is in a database server that can be asked without a JVM."""
+    """Whether a catalog is in a database server that can be read without a JVM."""
     return spec.type == "jdbc" and (spec.uri or "").startswith(tuple(DRIVERS))
 
 
 def server_catalog(spec: CatalogSpec, create: bool = False) -> "SqlCatalog":
-    """The catalog, for reading and writing. `create`: make its own tables, as Iceberg's JdbcCatalog does.
+    """The catalog for reading and writing. `create`: create the catalog's own tables, as Iceberg's JdbcCatalog does.
 
-    Raises: NothingWrittenError: its tables are not there yet. SpecError: the database's driver is not installed.
+    Raises: NothingWrittenError: its tables do not exist yet. SpecError: the driver of the database is not installed.
         StorageError: the database cannot be reached.
     """
     from sqlalchemy.exc import SQLAlchemyError
@@ -48,17 +48,17 @@ def server_catalog(spec: CatalogSpec, create: bool = False) -> "SqlCatalog":
 
 
 def database_address(spec: CatalogSpec) -> "URL":
-    """The address of the catalog's database as SQLAlchemy takes it."""
+    """The address of the catalog's database for SQLAlchemy."""
     from sqlalchemy import make_url
 
     uri = spec.uri or ""
     address = make_url(uri.removeprefix(JDBC))
-    said, known = dict(address.query), spec.properties
+    parameters, known = dict(address.query), spec.properties
     driver = next(name for begin, name in DRIVERS.items() if uri.startswith(begin))
-    query = {name: value for name, value in said.items() if name in SAME_IN_BOTH}
-    if "currentSchema" in said:
-        query["options"] = f"-csearch_path={said['currentSchema']}"
-    user, password = (known.get(f"jdbc.{name}", said.get(name)) for name in ("user", "password"))
+    query = {name: value for name, value in parameters.items() if name in SAME_IN_BOTH}
+    if "currentSchema" in parameters:
+        query["options"] = f"-csearch_path={parameters['currentSchema']}"
+    user, password = (known.get(f"jdbc.{name}", parameters.get(name)) for name in ("user", "password"))
     return address.set(
         drivername=driver,
         username=None if user is None else str(user),
@@ -68,13 +68,13 @@ def database_address(spec: CatalogSpec) -> "URL":
 
 
 def unusable(spec: CatalogSpec, error: Exception) -> StorageError:
-    """The error of a catalog whose database says something that is not known."""
+    """The error for a catalog whose database reports an unknown problem."""
     reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
     return StorageError(f"Cannot use the catalog {spec.name}: {reason}.", "check uri and properties under catalog")
 
 
 def needs_extra(spec: CatalogSpec, extra: str, error: Exception) -> SpecError:
-    """The error of a catalog that needs a library which is not installed."""
+    """The error for a catalog that needs a library that is not installed."""
     return SpecError(
         f"Cannot read the catalog {spec.name} without a JVM: {str(error).splitlines()[0].rstrip('.')}.",
         f"install it: pip install 'siltstone[{extra}]'",

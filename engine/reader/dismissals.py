@@ -1,4 +1,4 @@
-"""Rejects that a person has dismissed: nothing is to become of them any more. Written and read without a JVM."""
+"""Rejects that a user has dismissed, so that they no longer wait for a fix. Written and read without a JVM."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,34 +26,36 @@ class Dismissal:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which rejects are meant: those at places (a file, or `file:line`; the end of a path is enough), for a reason that
-    contains a text. What is not said restricts nothing."""
+    """A selection of rejects. An empty field selects all of them.
+
+    `places`: a file or `file:line`, where the end of a path is enough. `matching`: a text that the reason contains.
+    """
 
     places: Sequence[str] = ()
     matching: str = ""
 
     def of(self, found: "Sequence[Reject]") -> "list[Reject]":
-        """Those of the rejects that are meant.
+        """The selected rejects among `found`.
 
-        Raises: SpecError: at one of the places is none, or nothing is left.
+        Raises: SpecError: there is none at one of the places, or none is selected.
         """
         lost = [place for place in self.places if not any(is_at(each, place) for each in found)]
         if lost:
             raise SpecError(
-                f"Cannot find a waiting reject at {', '.join(lost)}.", "`siltstone rejects show` names them"
+                f"Cannot find a waiting reject at {', '.join(lost)}.", "`siltstone rejects show` lists them"
             )
-        meant = [each for each in found if self._matches(each)]
-        if not meant:
+        chosen = [each for each in found if self._matches(each)]
+        if not chosen:
             raise SpecError("Cannot find such a reject: none is waiting.", "`siltstone rejects list` shows them")
-        return meant
+        return chosen
 
     def _matches(self, reject: "Reject") -> bool:
-        is_there = not self.places or any(is_at(reject, place) for place in self.places)
-        return is_there and self.matching in reject.reason
+        has_place = not self.places or any(is_at(reject, place) for place in self.places)
+        return has_place and self.matching in reject.reason
 
 
 def is_at(reject: "Reject", place: str) -> bool:
-    """Whether a reject stands in the file, or at the line of it, that a text names."""
+    """Whether a reject is in the file, or at the line, that a text names."""
     file, _, line = place.rpartition(":")
     named, wanted = (file, int(line)) if file and line.isdigit() else (place, reject.line)
     path, bare = reject.file.removeprefix("file:"), named.removeprefix("file:")
@@ -61,7 +63,7 @@ def is_at(reject: "Reject", place: str) -> bool:
 
 
 def dismissals(catalog: Reader, namespace: str) -> "dict[Place, Dismissal]":
-    """What was dismissed, by the places of the rejects; the first word on each."""
+    """The first dismissal of each reject, by the place of the reject."""
     from siltstone.engine.plain_values import records
 
     name = f"{namespace}.{DISMISSALS}"
@@ -76,22 +78,26 @@ def dismissals(catalog: Reader, namespace: str) -> "dict[Place, Dismissal]":
     }
 
 
-def dismiss(project: "ProjectSpec", chosen: "Sequence[Reject]", said: Dismissal) -> None:
-    """Write down that nothing is to become of these rejects. The first one makes the table.
+def dismiss(project: "ProjectSpec", chosen: "Sequence[Reject]", dismissal: Dismissal) -> None:
+    """Record the dismissal of these rejects. The first dismissal creates the table.
 
-    Raises: CommitConflictError: others wrote each time.
+    Raises: CommitConflictError: other programs wrote at each attempt.
     """
     import pyarrow as pa
 
-    told: dict[str, Any] = {"dismissed_by": said.by, "reason": said.reason, "dismissed_at": said.at}
+    facts: dict[str, Any] = {
+        "dismissed_by": dismissal.by,
+        "reason": dismissal.reason,
+        "dismissed_at": dismissal.at,
+    }
     places = sorted({each.place for each in chosen})
-    rows = [dict(zip(OF_REJECT, place, strict=True)) | told for place in places]
+    rows = [dict(zip(OF_REJECT, place, strict=True)) | facts for place in places]
     catalog, name = writable_catalog(project.catalog), f"{project.namespace}.{DISMISSALS}"
 
     def attempt() -> None:
         if not catalog.table_exists(name):
-            beside = load_table(catalog, f"{project.namespace}.{REJECTS}").location().rpartition("/")[0]
-            options: dict[str, Any] = {"location": f"{beside}/{DISMISSALS}", "properties": {"format-version": "2"}}
+            folder = load_table(catalog, f"{project.namespace}.{REJECTS}").location().rpartition("/")[0]
+            options: dict[str, Any] = {"location": f"{folder}/{DISMISSALS}", "properties": {"format-version": "2"}}
             catalog.create_table_if_not_exists(name, _schema(), **options)
         load_table(catalog, name).append(pa.Table.from_pylist(rows, schema=_schema()))
 

@@ -1,6 +1,6 @@
-"""The embedded catalog as a reader sees it: a few questions to one SQLite file.
+"""Read the embedded catalog with a few queries to its SQLite file.
 
-PyIceberg's SqlCatalog reads the same file, but loading SQLAlchemy costs half a second of a command that takes one.
+PyIceberg's SqlCatalog reads the same file, but to load SQLAlchemy takes half a second, and a command takes about one.
 """
 
 import sqlite3
@@ -19,7 +19,7 @@ BUSY_SECONDS = 30.0
 
 
 class NothingWrittenError(SpecError):
-    """No run has made the catalog's tables yet."""
+    """No run has created the catalog's tables yet."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(
@@ -28,7 +28,7 @@ class NothingWrittenError(SpecError):
 
 
 class EmbeddedCatalog:
-    """Reads what Iceberg's JdbcCatalog (schema version V1) keeps under one catalog name. Never writes."""
+    """Reads the tables of one catalog name that Iceberg's JdbcCatalog (schema version V1) wrote. Never writes."""
 
     def __init__(self, name: str, database: Path, properties: dict[str, str]) -> None:
         self.name = name
@@ -36,7 +36,7 @@ class EmbeddedCatalog:
         self.properties = properties
 
     def load_table(self, identifier: str) -> "Table":
-        """The table as it stands now. Raises: NoSuchTableError."""
+        """The table with its newest metadata. Raises: NoSuchTableError."""
         from pyiceberg.catalog.noop import NoopCatalog
         from pyiceberg.exceptions import NoSuchTableError
         from pyiceberg.io import load_file_io
@@ -56,27 +56,27 @@ class EmbeddedCatalog:
 
     def list_namespaces(self) -> "list[Identifier]":
         """The namespaces that hold tables."""
-        asked = "SELECT DISTINCT table_namespace FROM iceberg_tables WHERE catalog_name = ? ORDER BY 1"
-        return [tuple(namespace.split(".")) for (namespace,) in self._ask(asked, self.name)]
+        query = "SELECT DISTINCT table_namespace FROM iceberg_tables WHERE catalog_name = ? ORDER BY 1"
+        return [tuple(namespace.split(".")) for (namespace,) in self._query(query, self.name)]
 
     def list_tables(self, namespace: "str | Identifier") -> "list[Identifier]":
         """The tables of a namespace."""
         dotted = namespace if isinstance(namespace, str) else ".".join(namespace)
-        asked = (
+        query = (
             "SELECT table_name FROM iceberg_tables "
             "WHERE catalog_name = ? AND table_namespace = ? AND iceberg_type = 'TABLE' ORDER BY 1"
         )
-        return [(*dotted.split("."), table) for (table,) in self._ask(asked, self.name, dotted)]
+        return [(*dotted.split("."), table) for (table,) in self._query(query, self.name, dotted)]
 
     def _metadata_location(self, identifier: str) -> str | None:
         namespace, _, table = identifier.rpartition(".")
-        asked = (
+        query = (
             "SELECT metadata_location FROM iceberg_tables "
             "WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND iceberg_type = 'TABLE'"
         )
-        return next((location for (location,) in self._ask(asked, self.name, namespace, table)), None)
+        return next((location for (location,) in self._query(query, self.name, namespace, table)), None)
 
-    def _ask(self, statement: str, *values: str) -> list[tuple[str]]:
+    def _query(self, statement: str, *values: str) -> list[tuple[str]]:
         address = f"file:{quote(str(self.database))}?mode=ro"
         with closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)) as connection:
             return connection.execute(statement, values).fetchall()

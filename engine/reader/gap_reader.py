@@ -1,4 +1,4 @@
-"""Gaps without a JVM: read, and acknowledged by compare-and-set, beside a run or not."""
+"""Read and acknowledge gaps without a JVM. A compare-and-set makes this safe while a run is active."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def gaps_of(catalog: Reader, namespace: str) -> list[Gap]:
-    """All gaps, the oldest first; none where no run has found one."""
+    """All gaps, oldest first; none if no run has found one."""
     name = f"{namespace}.{names.GAPS}"
     return rows_of(load_table(catalog, name)) if catalog.table_exists(name) else []
 
 
 def rows_of(table: "Table") -> list[Gap]:
-    """The rows of the gaps table as it was loaded, the oldest first."""
+    """The rows of the gaps table as it was loaded, oldest first."""
     from siltstone.engine.plain_values import records
 
     found = (gap_of(row) for row in records(table.scan().to_arrow()))
@@ -31,21 +31,21 @@ def rows_of(table: "Table") -> list[Gap]:
 
 
 def acknowledge(project: ProjectSpec, gap_id: str, reason: str, who: str, at: datetime) -> Gap:
-    """Say that a gap is known; the beginning of its id is enough. Gives the gap as it is then.
+    """Acknowledge a gap; the beginning of its id is enough. Gives the gap with its new state.
 
-    A run may write the table meanwhile: the commit holds only on the state that was read, and is tried again else.
+    A run can write the table meanwhile. The commit succeeds only on the state that was read, and is retried otherwise.
 
     Raises: SpecError: there is no such gap, there are several, or it is healed.
-        CommitConflictError: others wrote each time.
+        CommitConflictError: other programs wrote at each attempt.
     """
     catalog = writable_catalog(project.catalog)
     name = f"{project.namespace}.{names.GAPS}"
-    told: dict[str, Any] = {"acknowledged_by": who, "acknowledged_reason": reason, "acknowledged_at": at}
+    facts: dict[str, Any] = {"acknowledged_by": who, "acknowledged_reason": reason, "acknowledged_at": at}
 
     def attempt() -> Gap:
         table = load_table(catalog, name) if catalog.table_exists(name) else None
         gaps = rows_of(table) if table is not None else []
-        known = replace(the_one(gaps, gap_id), status=ACKNOWLEDGED, **told)
+        known = replace(the_one(gaps, gap_id), status=ACKNOWLEDGED, **facts)
         assert table is not None  # it holds the gap
         put(table, [known if gap.gap_id == known.gap_id else gap for gap in gaps if gap.table == known.table])
         return known
@@ -54,13 +54,13 @@ def acknowledge(project: ProjectSpec, gap_id: str, reason: str, who: str, at: da
 
 
 def the_one(gaps: Sequence[Gap], gap_id: str) -> Gap:
-    """The gap whose id begins so.
+    """The gap whose id begins with `gap_id`.
 
-    Raises: SpecError: none, several, or a healed one.
+    Raises: SpecError: there is none, there are several, or it is healed.
     """
     found = [gap for gap in gaps if gap_id and gap.gap_id.startswith(gap_id)]
     if len(found) > 1:
-        raise SpecError(f"Cannot tell which gap {gap_id} is: {len(found)} ids begin so.", "give more of the id")
+        raise SpecError(f"Cannot acknowledge {gap_id}: {len(found)} ids begin with it.", "give more of the id")
     if not found:
         raise SpecError(f"Cannot acknowledge {gap_id}: there is no such gap.", "`siltstone gaps list` shows them")
     if found[0].status == HEALED:
@@ -69,9 +69,9 @@ def the_one(gaps: Sequence[Gap], gap_id: str) -> Gap:
 
 
 def put(table: "Table", gaps: Sequence[Gap]) -> None:
-    """Write the gaps of one table in the place of those that are there, in one commit on the state that was read.
+    """Replace the gaps of one table, in one commit on the state that was read.
 
-    Raises: CommitFailedException, ValidationException: somebody has written since.
+    Raises: CommitFailedException, ValidationException: another program has written since.
     """
     import pyarrow as pa
     from pyiceberg.expressions import EqualTo

@@ -1,4 +1,4 @@
-"""Which rows of the ledgers are real, without a JVM: see `engine.table.claims`."""
+"""Find the real rows of the ledgers without a JVM: see `engine.table.claims`."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 
 
 class Claims:
-    """What runs claim to have done in batches: the next run removes what is not real of it."""
+    """The batches that ledger rows claim. The next run removes the rows that are not real."""
 
     def __init__(
         self, catalog: Reader, project: "ProjectSpec", specs: "Mapping[str, TableSpec]", rows: Iterable[Row]
@@ -29,8 +29,10 @@ class Claims:
             self._attempts[self._target(row), row["batch"]].add(_attempt(row))
 
     def is_real(self, row: Row) -> bool:
-        """Whether a row belongs to a batch that was committed, and to the attempt that did. So does every row of a
-        table that no spec names."""
+        """Whether a row belongs to a committed batch, and to the attempt that committed it.
+
+        True for all rows of tables that no spec names.
+        """
         target, batch = self._target(row), row["batch"]
         if target is None:
             return True
@@ -51,7 +53,7 @@ class Claims:
         return self._control if consumer.startswith(CONTROL_OF) else self._changes.get(consumer)
 
     def _markers(self, name: str) -> Iterator[tuple[int, str]]:
-        """Batch and attempt of a table's markers, the newest first."""
+        """Batch and attempt of a table's markers, newest first."""
         if not self._catalog.table_exists(name):
             return
         table = load_table(self._catalog, name)

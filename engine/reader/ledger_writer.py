@@ -1,4 +1,4 @@
-"""Writing to the ledger without a JVM, beside a run or not."""
+"""Write to the ledgers without a JVM, also while a run is active."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -16,32 +16,34 @@ Given = TypeVar("Given")
 
 
 def until_committed(attempt: Callable[[], Given], what: str, name: str) -> Given:
-    """What `attempt` gives, tried again as often as others write the table `name` between its read and its commit.
+    """Call `attempt`, and retry it whenever another program writes the table `name` between its read and its commit.
 
-    Raises: CommitConflictError: others wrote each time; `what` could not be done. SpecError: the table is not where the
-        catalog says.
+    Gives the result of `attempt`. `what`: the action, in words.
+
+    Raises: CommitConflictError: other programs wrote at each attempt. SpecError: the files of the table are not where
+        the catalog has them.
     """
     from pyiceberg.exceptions import CommitFailedException, ValidationException
 
     for _ in range(ATTEMPTS):
         try:
             return attempt()
-        except (CommitFailedException, ValidationException):  # somebody has written since it was read
+        except (CommitFailedException, ValidationException):  # another program has written since the read
             continue
         except FileNotFoundError as error:
             raise moved(name, error) from error
-    raise CommitConflictError(f"Cannot {what}: others wrote {name} each time.", "run again")
+    raise CommitConflictError(f"Cannot {what}: other programs wrote {name} at each attempt.", "retry")
 
 
 def writable_catalog(spec: CatalogSpec) -> "Catalog":
     """The project's catalog for writing: PyIceberg's own.
 
-    Raises: SpecError where nothing has been written yet, or the kind of catalog needs a JVM.
+    Raises: SpecError: nothing has been written yet, or this kind of catalog needs a JVM.
     """
     from pyiceberg.catalog.sql import SqlCatalog
 
     reader = open_catalog(spec)
     database = sqlite_file(spec)
     if database is None:
-        return cast("Catalog", reader)  # all but the embedded one are PyIceberg's
+        return cast("Catalog", reader)  # all readers except that of the embedded catalog are PyIceberg's
     return SqlCatalog(spec.name, uri=f"sqlite:///{database}", init_catalog_tables="false", **spec.properties)

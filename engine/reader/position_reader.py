@@ -1,4 +1,4 @@
-"""Positions as people read them, of tables that are read without a JVM."""
+"""Positions in readable form, for tables that are read without a JVM."""
 
 import json
 from collections import defaultdict
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 
 def sources_of(history: "Table") -> tuple[str, ...]:
-    """The sources of a table's changes, as its newest marker says; none where nothing is folded."""
+    """The sources of a table's changes, from its newest marker; none if nothing is folded."""
     snapshot = history.snapshot_by_name(MARKER_TAG) or history.current_snapshot()
     summary = snapshot.summary.additional_properties if snapshot and snapshot.summary else {}
     return tuple(json.loads(summary.get(SUMMARY_FOLDED, "{}")).get("sources", ()))
 
 
 def notation_of(catalog: Reader, history: str, control: str) -> Notation:
-    """How the positions of a table are shown. `control`: the name of the table of control events."""
+    """The notation for the positions of a table. `control`: the name of the table of control events."""
     sources = sources_of(load_table(catalog, history)) if catalog.table_exists(history) else ()
     return Notation.of(sources, log_files(catalog, control) if has_log_files(sources) else ())
 
 
 def log_files(catalog: Reader, control: str) -> list[LogFile]:
-    """The files of logs that control events name."""
+    """The log files that control events name."""
     from pyiceberg.expressions import EqualTo
 
     if not catalog.table_exists(control):
@@ -44,11 +44,11 @@ def log_files(catalog: Reader, control: str) -> list[LogFile]:
 
 
 def notations_of(catalog: Reader, project: ProjectSpec, gaps: Iterable[Gap]) -> defaultdict[str, Notation]:
-    """How the positions of gaps are shown, by the gap's table: a gap of a source, which is no table, has none."""
+    """The notations for the positions of gaps, by the gap's table. A gap of a source has no table and no notation."""
     tables = {gap.table for gap in gaps if gap.position_from is not None or gap.position_to is not None}
     try:
         specs = load_specs(None, project) if tables else ()
-    except SpecError:  # names that no spec gives are the usual ones
+    except SpecError:  # without specs, tables have the default names
         specs = ()
     control = f"{project.namespace}.{CONTROL}"
     found = {table: notation_of(catalog, table_names(table, project, specs).history, control) for table in tables}
@@ -56,8 +56,10 @@ def notations_of(catalog: Reader, project: ProjectSpec, gaps: Iterable[Gap]) -> 
 
 
 def with_notation(found: "pa.Table", notation: Notation, prefix: str = "") -> "pa.Table":
-    """The rows with their positions as the source writes them: in place of them, or after them under another name,
-    which `prefix` begins."""
+    """The rows with their positions as the source writes them.
+
+    They replace the stored positions. With `prefix`, they are additional columns, whose names begin with it.
+    """
     import pyarrow as pa
 
     for name in (POSITION, LAST_POSITION):

@@ -1,4 +1,4 @@
-"""The records that could not be taken, and what became of them since, without a JVM."""
+"""Read the rejects and their status, without a JVM."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -18,15 +18,16 @@ WAITING = "waiting"
 RETAKEN = "taken again"
 DISMISSED = "dismissed"
 Place = tuple[str, int, str, int]
-"""(consumer, batch, file, line): what a replay's mark names."""
+"""(consumer, batch, file, line): identifies a reject in the ledgers of replays and dismissals."""
 
 
 @dataclass(frozen=True)
 class Reject:
-    """One rejected record. `table` is None where the record does not tell; `record` where it was kept back.
+    """One rejected record.
 
-    `status`: waiting, or what became of it (`run_id`: in which replay; `dismissal`: by whom and why). `place` tells it
-    from all others but those of the same line.
+    `table`: None if the record does not name its table. `record`: None if its text is not shown. `status`: waiting, or
+    the outcome (`run_id`: the replay; `dismissal`: who dismissed it, and why). `place`: distinguishes the reject from
+    those of all other lines.
     """
 
     table: str | None
@@ -57,12 +58,12 @@ class RejectGroup:
 
 
 def rejects(catalog: Reader, project: "ProjectSpec", specs: "Iterable[TableSpec]", records: bool) -> list[Reject]:
-    """All rejects of real batches, by table and place. With `records` their text too, but not that of masked tables."""
+    """All rejects of real batches, by table and place. With `records` also their text, except for masked tables."""
     known = {spec.table: spec for spec in specs}
     rows = _rows(catalog, f"{project.namespace}.{REJECTS}", without=() if records else ("record",))
     inputs, replays = (_rows(catalog, f"{project.namespace}.{name}") for name in (INPUTS, REPLAYS))
     claims = Claims(catalog, project, known, [*inputs, *replays])
-    marks, again = _marks(replays, claims), _retaken(inputs, claims)
+    marks, retaken = _marks(replays, claims), _retaken(inputs, claims)
     dismissed = dismissals(catalog, project.namespace)
     hidden = {spec.table for spec in known.values() if any(c.mask for c in (spec.columns or {}).values())}
     sources = {table: spec.source.path for table, spec in known.items()}
@@ -73,21 +74,21 @@ def rejects(catalog: Reader, project: "ProjectSpec", specs: "Iterable[TableSpec]
         if not claims.is_real(row):
             continue
         status, run_id = marks.get(place, (WAITING, None))
-        if status == WAITING and any(b > row["batch"] and n <= row["line"] for b, n in again[consumer, row["file"]]):
+        if status == WAITING and any(b > row["batch"] and n <= row["line"] for b, n in retaken[consumer, row["file"]]):
             status = RETAKEN
         dismissal = dismissed.get(place) if status == WAITING else None
         status = DISMISSED if dismissal else status
         source = consumer.removeprefix(CONTROL_OF) if consumer.startswith(CONTROL_OF) else sources.get(consumer, "")
         record = None if consumer in hidden or row["table"] in hidden else row.get("record")
-        told = (row["reason"], row["batch"], row["rejected_at"])
+        facts = (row["reason"], row["batch"], row["rejected_at"])
         found.append(
-            Reject(row["table"], source, row["file"], row["line"], *told, status, run_id, record, dismissal, place)
+            Reject(row["table"], source, row["file"], row["line"], *facts, status, run_id, record, dismissal, place)
         )
     return sorted(found, key=lambda each: (each.table or "", each.file, each.line, each.batch))
 
 
 def of_no_table(catalog: Reader, project: "ProjectSpec", specs: "Iterable[TableSpec]") -> list[Reject]:
-    """The rejects that wait and name no table, by source. A line that was not finished when it was read is none."""
+    """The waiting rejects without a table, by source. A line that was incomplete when it was read does not count."""
     name = f"{project.namespace}.{REJECTS}"
     if not _has_unnamed(catalog, name):
         return []
@@ -101,7 +102,7 @@ def of_no_table(catalog: Reader, project: "ProjectSpec", specs: "Iterable[TableS
 
 
 def grouped(found: Iterable[Reject]) -> list[RejectGroup]:
-    """The rejects counted by table, reason and status, the most frequent of a table first."""
+    """The rejects counted by table, reason and status; the most frequent of each table first."""
     groups: dict[tuple[str | None, str, str], list[Reject]] = defaultdict(list)
     for each in found:
         groups[each.table, each.reason, each.status].append(each)
@@ -117,8 +118,8 @@ def _has_unnamed(catalog: Reader, name: str) -> bool:
 
     if not catalog.table_exists(name):
         return False
-    asked = load_table(catalog, name).scan(IsNull("table"), selected_fields=("table",), limit=1)
-    return bool(asked.to_arrow().num_rows)
+    unnamed = load_table(catalog, name).scan(IsNull("table"), selected_fields=("table",), limit=1)
+    return bool(unnamed.to_arrow().num_rows)
 
 
 def _rows(catalog: Reader, name: str, without: Iterable[str] = ()) -> list[dict[str, Any]]:
@@ -132,7 +133,7 @@ def _rows(catalog: Reader, name: str, without: Iterable[str] = ()) -> list[dict[
 
 
 def _marks(replays: Iterable[dict[str, Any]], claims: Claims) -> dict[Place, tuple[str, str | None]]:
-    """What replays say of rejects."""
+    """The outcomes and runs of replays, by the places of rejects."""
     return {
         (row["of_consumer"], row["of_batch"], row["file"], row["line"]): (row["outcome"], row["run_id"])
         for row in replays
@@ -141,7 +142,7 @@ def _marks(replays: Iterable[dict[str, Any]], claims: Claims) -> dict[Place, tup
 
 
 def _retaken(inputs: Iterable[dict[str, Any]], claims: Claims) -> dict[tuple[str, str], list[tuple[int, int]]]:
-    """(batch, first line) of all that was taken, by consumer and file."""
+    """The (batch, first line) of all taken parts of files, by consumer and file."""
     found: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for row in inputs:
         if claims.is_real(row):

@@ -1,4 +1,4 @@
-"""Reading the tables without a JVM, through PyIceberg on the same catalog that Spark writes."""
+"""Read the tables without a JVM: PyIceberg reads the same catalog that Spark writes."""
 
 import base64
 import binascii
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
 
 PYICEBERG_TYPES: Final = ("rest", "glue", "hive")
-"""The types of catalogs that PyIceberg knows by themselves."""
+"""The types of catalogs that PyIceberg supports by itself."""
 MOVED_HINT: Final = (
     "tables hold the absolute paths of their files: if the project or its warehouse was moved, put it back, or make a"
     " link to it where it was; if the warehouse was removed, restore it"
 )
 SORTED_UP_TO = 100_000
-"""Tables with at most so many rows are shown in the order of their keys; larger ones as their files lie."""
+"""Tables with at most this many rows are shown in the order of their keys, larger ones in the order of their files."""
 
 
 class Reader(Protocol):
-    """What reading asks of a catalog; PyIceberg's catalogs give it too."""
+    """The operations of a catalog that reading needs. PyIceberg's catalogs have them too."""
 
     @property
     def name(self) -> str: ...
@@ -48,7 +48,7 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class TableNames:
-    """What a word on the command line stands for. `keys` are known where a spec names them."""
+    """The tables that a word on the command line names. `keys`: known if a spec names them."""
 
     latest: str
     history: str
@@ -57,7 +57,7 @@ class TableNames:
 
 
 def table_names(word: str, project: ProjectSpec, specs: Iterable[TableSpec]) -> TableNames:
-    """The tables meant by a latest, history or source name, a spec file's name, or any table of the catalog."""
+    """The tables of a word: a latest, history or source name, the name of a spec file, or any table of the catalog."""
     spec = find_spec(word, specs)
     if spec is not None:
         return TableNames(spec.target.latest, spec.target.history, spec.target.changes, spec.keys or ())
@@ -68,7 +68,7 @@ def table_names(word: str, project: ProjectSpec, specs: Iterable[TableSpec]) -> 
 
 
 def find_spec(word: str, specs: Iterable[TableSpec]) -> TableSpec | None:
-    """The spec meant by a latest, history or source name, or a spec file's name. None when no spec is.
+    """The spec of a word: a latest, history or source name, or the name of a spec file. None if no spec matches.
 
     Raises: SpecError: several specs match.
     """
@@ -79,17 +79,17 @@ def find_spec(word: str, specs: Iterable[TableSpec]) -> TableSpec | None:
             return found[0]
         if found:
             raise SpecError(
-                f"Cannot tell which table {word} is: several specs match.",
-                hint=f"Say one of: {', '.join(spec.target.latest for spec in found)}.",
+                f"Cannot find the table {word}: several specs match.",
+                hint=f"Name one of: {', '.join(spec.target.latest for spec in found)}.",
             )
     return None
 
 
 def open_catalog(spec: CatalogSpec) -> Reader:
-    """The project's catalog for reading: the embedded one read-only, the others as PyIceberg knows them.
+    """The project's catalog for reading: the embedded one read-only, all others through PyIceberg.
 
-    Raises: NothingWrittenError where there is nothing to read yet. SpecError where the kind of catalog needs a JVM, or
-        a library that is not installed. StorageError where it cannot be reached.
+    Raises: NothingWrittenError: there is nothing to read yet. SpecError: this kind of catalog needs a JVM, or a library
+        that is not installed. StorageError: it cannot be reached.
     """
     if spec.type in PYICEBERG_TYPES:
         return _loaded(spec)
@@ -109,7 +109,7 @@ def open_catalog(spec: CatalogSpec) -> Reader:
 
 
 def _loaded(spec: CatalogSpec) -> Reader:
-    """A catalog that PyIceberg knows by its type."""
+    """A catalog that PyIceberg supports by its type."""
     from pyiceberg.catalog import load_catalog
     from pyiceberg.exceptions import NotInstalledError
 
@@ -123,7 +123,7 @@ def _loaded(spec: CatalogSpec) -> Reader:
 def load_table(catalog: Reader, name: str) -> "Table":
     """A table by its dotted name.
 
-    Raises: SpecError: there is none, with the nearest names; or its files are not where the catalog says.
+    Raises: SpecError: there is none (the hint has the nearest names), or its files are not where the catalog has them.
     """
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
@@ -138,12 +138,12 @@ def load_table(catalog: Reader, name: str) -> "Table":
 
 
 def moved(name: str, error: FileNotFoundError) -> SpecError:
-    """The error for a table whose files are not where the catalog says."""
+    """The error for a table whose files are not where the catalog has them."""
     return SpecError(f"Cannot read {name}: {_missing(error)} does not exist.", MOVED_HINT)
 
 
 def missing_file(catalog: Reader, name: str) -> str | None:
-    """The file with a table's metadata, where it is not where the catalog says."""
+    """The metadata file of a table, if it does not exist where the catalog has it; None if it does."""
     try:
         catalog.load_table(name)
     except FileNotFoundError as error:
@@ -152,7 +152,7 @@ def missing_file(catalog: Reader, name: str) -> str | None:
 
 
 def key_columns(catalog: Reader, names: TableNames) -> tuple[str, ...]:
-    """The key of a table: what its spec says, else what its change table was made with; empty when neither says."""
+    """The key of a table, from its spec, else from its table of changes; empty if neither has one."""
     from pyiceberg.types import StructType
 
     if names.keys or not (names.changes and catalog.table_exists(names.changes)):
@@ -162,7 +162,7 @@ def key_columns(catalog: Reader, names: TableNames) -> tuple[str, ...]:
 
 
 def first_rows(table: "Table", order: Iterable[str], limit: int | None) -> "pa.Table":
-    """The first rows in the order of these columns; for a large table, some rows."""
+    """The first rows in the order of these columns; of a large table, any rows."""
     snapshot = table.current_snapshot()
     counted = snapshot.summary.additional_properties.get("total-records") if snapshot and snapshot.summary else None
     few = counted is not None and int(counted) <= SORTED_UP_TO
@@ -170,7 +170,7 @@ def first_rows(table: "Table", order: Iterable[str], limit: int | None) -> "pa.T
 
 
 def matching(table: "Table", keys: Mapping[str, str | None]) -> "BooleanExpression":
-    """The filter for these key values, given as text and read by each column's type; None: null."""
+    """The filter for these key values. They are given as text and parsed by each column's type; None: null."""
     from pyiceberg.expressions import AlwaysTrue, And, EqualTo, IsNull
 
     columns = {field.name: field.field_type for field in table.schema().fields}
@@ -193,16 +193,17 @@ def batches(table: "Table") -> "pa.RecordBatchReader":
 
 
 def key_value(name: str, text: str, kind: "IcebergType") -> object:
-    """A key given on the command line as a value of its column, written as `show` prints it: binary as base64, a time
-    in UTC where it names no zone.
+    """A key value from the command line, as a value of its column.
 
-    Raises: SpecError where the text is no such value.
+    It is written as `show` prints it: binary as base64, a time without a zone in UTC.
+
+    Raises: SpecError: the text is no value of the column's type.
     """
     from pyiceberg.expressions.literals import literal
     from pyiceberg.types import BinaryType, DecimalType, FixedType, StringType, TimestampType, TimestamptzType
 
     try:
-        if isinstance(kind, TimestamptzType | TimestampType):  # PyIceberg knows neither a blank nor Z
+        if isinstance(kind, TimestamptzType | TimestampType):  # PyIceberg accepts neither a blank nor Z
             moment = datetime.fromisoformat(text)
             text = (in_utc(moment) if isinstance(kind, TimestamptzType) else moment).isoformat()
         if isinstance(kind, StringType):
@@ -225,7 +226,7 @@ def _scaled(value: Decimal, scale: int) -> Decimal:
 
 
 def in_order(found: "pa.Table", columns: Iterable[str]) -> "pa.Table":
-    """The rows sorted by those of the columns that they have."""
+    """The rows, sorted by the given columns that they have."""
     order = [(column, "ascending") for column in columns if column in found.column_names]
     return found.sort_by(order) if order and found.num_rows > 1 else found
 
@@ -243,7 +244,7 @@ def _short_names(spec: TableSpec) -> tuple[str, ...]:
 
 
 def _missing(error: FileNotFoundError) -> str:
-    """The file that is not there, which PyIceberg's readers name in quotes."""
+    """The missing file, which PyIceberg's readers name in quotes."""
     quoted = re.search("'([^']+)'", str(error))
     return quoted.group(1) if quoted else "a file of its metadata"
 

@@ -1,4 +1,4 @@
-"""Reading history: the versions of a key, the table as of a time, and both as the table recorded them earlier."""
+"""Read history: the versions of a key, the table as of a time, and both as they were recorded at an earlier time."""
 
 import json
 from collections.abc import Iterable
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def stored_names(history: "Table") -> dict[str, str]:
-    """The columns of history that have other names in this table, from the table's own properties."""
+    """The names of the columns that are renamed in this history table, from its properties."""
     return dict(json.loads(history.properties.get(PROPERTY_NAMES, "{}")))
 
 
 def timeline(history: "Table", condition: "BooleanExpression", recorded_at: datetime | None = None) -> "pa.Table":
-    """The versions that match, oldest first; versions of one instant in the order of their positions.
+    """The versions that match, oldest first; versions of the same time in the order of their positions.
 
     `recorded_at`: as the table had them at that time.
 
@@ -59,7 +59,7 @@ def as_of(
     order: Iterable[str],
     recorded_at: datetime | None = None,
 ) -> "pa.Table":
-    """The rows that were true at a moment: valid from then or before, valid still, and not deleted.
+    """The rows that were valid at a time: they start at or before it, end after it, and are not deleted.
 
     `recorded_at`: as the table had them at that time.
     """
@@ -76,9 +76,10 @@ def as_of(
 def _scanned(
     history: "Table", conditions: "list[BooleanExpression]", recorded_at: datetime | None, order: Iterable[str]
 ) -> "pa.Table":
-    """The rows that meet one of the conditions, which exclude each other, as the table had them at `recorded_at`.
+    """The rows that meet one of several exclusive conditions, as the table had them at `recorded_at`.
 
-    Several scans of one snapshot: PyIceberg fails on `x > t OR x IS NULL` over files whose partition of x is null.
+    It scans one snapshot several times: PyIceberg fails on `x > t OR x IS NULL` over files whose partition of x is
+    null.
     """
     import pyarrow as pa
     from pyiceberg.expressions import And
@@ -91,13 +92,14 @@ def _scanned(
 
 
 def _recorded_at(history: "Table", recorded_at: datetime | None) -> "list[BooleanExpression]":
-    """The rows that the table had at a time (None: now) meet one of these conditions."""
+    """Conditions of which exactly one holds for each row that the table had at a time (None: now)."""
     from pyiceberg.expressions import AlwaysTrue, And, GreaterThan, IsNull, LessThanOrEqual
 
     if RECORDED_TO not in history.schema().column_names:
         if recorded_at is not None:
             raise SpecError(
-                f"Cannot show {'.'.join(history.name())} as it was recorded at another time: it does not keep earlier rows.",
+                f"Cannot show {'.'.join(history.name())} as it was recorded at another time: it does not keep earlier"
+                " rows.",
                 hint="history.recorded: true keeps them, from the first run on.",
             )
         return [AlwaysTrue()]

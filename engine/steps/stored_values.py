@@ -43,7 +43,7 @@ def with_stored_values(decoded: DataFrame, shape: TableShape) -> DataFrame:
 
 
 def masked(value: Column, column: ColumnShape) -> Column:
-    """The stored value. sha256: salted, in hexadecimal. redact: text becomes asterisks, all other values become null."""
+    """The stored value. sha256: salted, in hexadecimal. redact: text becomes asterisks, any other value null."""
     if column.mask == "sha256":
         return F.sha2(F.concat(F.lit(column.salt), _as_text(value, column.value_type)), 256)
     if column.mask == "redact":

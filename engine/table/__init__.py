@@ -1,1 +1,1 @@
-"""The only code that writes to Iceberg: catalog, branches and markers, changes, merges, the ledger."""
+"""The Iceberg code on Spark: catalog, branches and markers, changes, merges, the ledgers."""

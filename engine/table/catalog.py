@@ -27,7 +27,7 @@ TABLE_SETTINGS = {
     "write.merge.distribution-mode": "none",
     "write.spark.fanout.enabled": "true",
     "write.parquet.compression-codec": "zstd",
-    # Every column with distinct values fills a dictionary of two megabytes (Iceberg's default), which is then discarded.
+    # A column of distinct values fills Iceberg's default dictionary of two megabytes, which is then discarded.
     "write.parquet.dict-size-bytes": "65536",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
@@ -136,7 +136,7 @@ def add_columns(
 
 
 def widen_column(spark: SparkSession, catalog: str, name: str, path: tuple[str, ...], to: T.DataType) -> None:
-    """Change a column's type to a wider one, an array's by its elements. Iceberg rejects types that would lose values."""
+    """Change a column's type to a wider one, an array's by its elements. Iceberg rejects types that lose values."""
     while isinstance(to, T.ArrayType):
         path, to = (*path, "element"), to.elementType
     column = ".".join(quoted(part) for part in path)

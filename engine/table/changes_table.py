@@ -118,7 +118,7 @@ def refuse_rewrites(name: str, known: T.StructType, wanted: Sequence[T.StructFie
 
 
 def _way_out(column: str, kept: T.DataType, to: T.DataType) -> str:
-    reread = "run `siltstone rebuild --reread`, which takes the inputs again"
+    reread = "run `siltstone rebuild --reread`, which re-reads the inputs"
     both = widened(kept, to)
     if both is not None and both not in (kept, to):
         return f"declare {column} as {both.simpleString()} under columns, which holds both, and {reread}"

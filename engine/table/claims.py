@@ -95,9 +95,9 @@ def void_rows(
     if not claims:
         return []
     of_owners = F.col("consumer").isin(*newest) | F.col("consumer").startswith(names.CONTROL_OF)
-    rows_of = [ledger.where(of_owners).select(F.expr(OWNER).alias("owner"), "batch", "attempt") for ledger in claims]
+    claim_rows = [ledger.where(of_owners).select(F.expr(OWNER).alias("owner"), "batch", "attempt") for ledger in claims]
     attempts = F.min(F.expr(ATTEMPT)).alias("one"), F.max(F.expr(ATTEMPT)).alias("other")
-    claimed = reduce(DataFrame.unionByName, rows_of).groupBy("owner", "batch").agg(*attempts)
+    claimed = reduce(DataFrame.unionByName, claim_rows).groupBy("owner", "batch").agg(*attempts)
     beyond = [(F.col("owner") == owner) & (F.col("batch") > batch) for owner, (_, batch) in owned.items()]
     doubtful = claimed.where(reduce(lambda one, other: one | other, beyond, F.col("one") != F.col("other")))
     rows = doubtful.select("owner", "batch").collect()
@@ -118,8 +118,8 @@ def disputed(spark: SparkSession, project: ProjectSpec, target: str, owner: str,
     """The rows that are not real if several attempts claim one batch.
 
     If the snapshot that names the attempt is expired, no attempt is trusted. The files are then taken a second time,
-    which gives redeliveries. Otherwise files could be lost. And no row is removed: some are real, and their files may no
-    longer exist.
+    which gives redeliveries. Otherwise files could be lost. And no row is removed: some rows are real, and their files
+    may no longer exist.
     """
     made_by = attempt_of(spark, project.catalog.name, target, batch)
     return Void(owner, batch, batch, NO_ATTEMPT if made_by is None else made_by, made_by is not None)

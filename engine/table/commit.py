@@ -71,7 +71,7 @@ class Branch:
         """
         java = load(spark, catalog, table)
         if sole_writer and foreign_commits(commits_of(spark, java)):
-            raise overtaken(table)
+            raise commit_conflict(table)
         name = BRANCH_PREFIX + uuid.uuid4().hex[:12]
         snapshot = snapshot_id(java)
         manage = java.manageSnapshots()
@@ -123,7 +123,7 @@ class Branch:
         """
         snapshot = load(self.spark, self.catalog, self.table).snapshot(self.name)
         if snapshot is None:
-            raise overtaken(self.table)
+            raise commit_conflict(self.table)
         return int(plain(self.spark, snapshot.summary()).get(key, "0"))
 
     def publish(self) -> None:
@@ -137,13 +137,13 @@ class Branch:
             # If another run drops the branch during a write, the write recreates it at the table's newest snapshot.
             # The fast-forward alone would then succeed, on top of the other run's batch.
             if snapshot_id(java) != self.base:
-                raise overtaken(self.table)
+                raise commit_conflict(self.table)
             written = java.snapshot(self.name)
             if written is None:
-                raise overtaken(self.table)
+                raise commit_conflict(self.table)
             with one_boundary(self.table):
                 manage = java.manageSnapshots().fastForwardBranch(MAIN, self.name)
-                kept(manage, java, written.snapshotId()).removeBranch(self.name).commit()
+                with_marker_tag(manage, java, written.snapshotId()).removeBranch(self.name).commit()
         except CommitConflictError:
             self.drop()
             raise
@@ -155,7 +155,7 @@ class Branch:
             remove_branch(java, self.table, self.name)
 
 
-def kept(manage: Any, java: Any, snapshot: int) -> Any:
+def with_marker_tag(manage: Any, java: Any, snapshot: int) -> Any:
     """Add the marker tag on a snapshot to a change of the table's references, so that it never expires."""
     tag = manage.replaceTag if names.MARKER_TAG in java.refs() else manage.createTag
     return tag(names.MARKER_TAG, snapshot)
@@ -169,7 +169,7 @@ def tag_marker(spark: SparkSession, catalog: str, table: str) -> None:
     if marked is None or (tagged is not None and tagged.snapshotId() == marked.snapshotId()):
         return
     with one_boundary(table):
-        kept(java.manageSnapshots(), java, marked.snapshotId()).commit()
+        with_marker_tag(java.manageSnapshots(), java, marked.snapshotId()).commit()
 
 
 def remove_branch(java: Any, table: str, name: str) -> None:
@@ -298,15 +298,13 @@ def one_boundary(table: str) -> Iterator[None]:
         if "CommitStateUnknownException" in text:
             raise CommitStateUnknownError(
                 f"Cannot find out whether the commit to {table} succeeded: the catalog did not answer.",
-                "look at the table's newest snapshot before you run it a second time",
+                "look at the table's newest snapshot before you retry",
             ) from error
         if any(sign in text for sign in CONFLICTS):
-            raise overtaken(table) from error
+            raise commit_conflict(table) from error
         raise
 
 
-def overtaken(table: str) -> CommitConflictError:
+def commit_conflict(table: str) -> CommitConflictError:
     """The error of a run that lost a race."""
-    return CommitConflictError(
-        f"Cannot commit to {table}: another writer was faster; nothing was changed.", "retry the run"
-    )
+    return CommitConflictError(f"Cannot commit to {table}: another writer was faster; nothing was changed.", "retry")

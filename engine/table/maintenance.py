@@ -18,7 +18,7 @@ MOST_SMALL_FILES = 24
 MOST_MANIFESTS = 24
 MOST_DELETED = 0.3
 """The share of rows in a file, or in a table, that can be deleted before a run rewrites the file by itself. Each run
-deletes rows in most files of a large table. To rewrite all of these files would cost as much as to rewrite the table."""
+deletes rows in most files of a large table: rewriting all of these files would cost as much as rewriting the table."""
 REWRITE = {
     "min-input-files": "5",  # in one partition
     "delete-ratio-threshold": str(MOST_DELETED),

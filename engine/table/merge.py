@@ -123,7 +123,7 @@ def all_same(columns: Iterable[str]) -> str:
 
 
 def same_key(keys: Sequence[str], with_nulls: bool) -> list[str]:
-    """The conditions that a row of the target and one of the source have the same key. `with_nulls`: null equals null."""
+    """The conditions that a row of the target and one of the source have one key. `with_nulls`: null equals null."""
     equal = "<=>" if with_nulls else "="
     return [f"t.{quoted(key)} {equal} s.{quoted(key)}" for key in keys]
 

@@ -109,7 +109,9 @@ class ExpectNoFindings(BatchExpectation):  # type: ignore[misc] # same
         if observed is None:
             return "--"
         details = result.result.get("details") or {}
-        suffix = ", acknowledged" if details.get("acknowledged") else ", noted" if details.get("noted") else ""
+        suffix = (
+            ", acknowledged" if details.get("acknowledged") else ", for information" if details.get("noted") else ""
+        )
         return counted(observed, "finding") + suffix
 
     @classmethod

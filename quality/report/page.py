@@ -16,10 +16,12 @@ from siltstone.quality.report.verdict import (
     GRAVITY,
     Level,
     Trouble,
+    counted_places,
     findings,
     in_words,
     is_unchecked,
     level_of,
+    open_findings,
     troubles,
     troubles_of_sources,
     verdict,
@@ -89,6 +91,7 @@ def page(facts: Facts) -> str:
         "level_words": LEVEL_WORDS.__getitem__,
         "prose": prose,
         "counted": counted,
+        "places": counted_places,
         "slug": lambda text: text.replace(" ", "-").replace("_", "-"),
     }
     views = table_views(facts)
@@ -182,7 +185,7 @@ def state(table: TableFacts, found: Sequence[Trouble], now: datetime) -> str:
     problems = [one for one in found if one.level != Level.GOOD]
     if problems:
         first, *others = problems
-        places = f" ({counted(first.places, 'place')})" if first.places > 1 else ""
+        places = f" ({counted_places(first)})" if first.places > 1 else ""
         more = f", and {counted(len(others), 'more problem')}" if others else ""
         return f"{words(first.what).lower()}{places}{more}"
     if not table.runs:
@@ -199,7 +202,6 @@ def figures(facts: Facts) -> list[tuple[str, str, str]]:
         return []
     last = max(ran, key=lambda table: table.runs[-1].at).runs[-1]
     of_last = [run for table in ran for run in table.runs if run.run_id == last.run_id]
-    open_gaps, known = findings(facts.tables, OPEN), findings(facts.tables, ACKNOWLEDGED)
     through = [table.complete_through for table in ran if table.complete_through is not None]
     sealed = [table.sealed_up_to for table in ran]
     known_sealed = [one for one in sealed if one is not None]
@@ -207,7 +209,7 @@ def figures(facts: Facts) -> list[tuple[str, str, str]]:
     shown = [
         ("Last run", moment(last.at, facts.at), f"{counted(len(of_last), 'table')}, run {last.run_id}"),
         ("Changes in it", number(sum(run.changes for run in of_last)), rejected_words(of_last)),
-        open_gaps_figure(open_gaps, known, unchecked, len(ran)),
+        open_gaps_figure(facts, unchecked, len(ran)),
     ]
     if through:
         age = f"{in_words(max(facts.at - min(through), timedelta()))} ago"
@@ -221,14 +223,17 @@ def figures(facts: Facts) -> list[tuple[str, str, str]]:
     return shown
 
 
-def open_gaps_figure(open_gaps: int, known: int, unchecked: int, ran: int) -> tuple[str, str, str]:
+def open_gaps_figure(facts: Facts, unchecked: int, ran: int) -> tuple[str, str, str]:
     """The number of open gaps; unknown if no table was checked, because no check has searched for gaps."""
-    if unchecked == ran and not open_gaps:
+    known = findings(facts.tables, ACKNOWLEDGED)
+    open_gaps, informative = open_findings(facts.tables)
+    if unchecked == ran and not open_gaps + informative:
         return "Open gaps", "unknown", "not checked"
-    notes = [
+    notes = (
+        f"{informative:,} for information" if informative else "",
         f"{known:,} acknowledged" if known else "",
         f"{counted(unchecked, 'table')} not checked" if unchecked else "",
-    ]
+    )
     return "Open gaps", number(open_gaps), ", ".join(filter(None, notes))
 
 

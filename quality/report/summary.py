@@ -57,7 +57,7 @@ def line_of(one: Trouble) -> str:
     ends = [code(end) for end in (one.shown_from, one.shown_to) if end is not None]
     span = f" Log range {' to '.join(dict.fromkeys(ends))}." if ends else ""
     with_keys = f" Keys: {keys}{more}." if keys else ""
-    do = f" {escaped(one.do)}" if one.do else ""
+    do = f" {escaped(sentence(one.do))}" if one.do else ""
     return f"- **{code(one.table)}: {escaped(words(one.what))}.** {escaped(sentence(one.text))}{with_keys}{span}{do}"
 
 

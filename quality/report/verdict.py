@@ -34,6 +34,16 @@ FOREIGN = (
     " was written to, add `--reread` or `--accept-changes`."
 )
 LAST_COMMIT = "last commit"
+NOUNS = {
+    "rejected records": "record",
+    "records without a table": "record",
+    "changed by another program": "write",
+    "rejects": "record",
+    "duplicates": "change",
+    "late_changes": "change",
+    "snapshot_reads": "READ",
+}
+"""What `Trouble.places` counts; a place if the problem is not listed."""
 
 
 class Level(StrEnum):
@@ -307,7 +317,7 @@ def verdict(facts: Facts) -> Verdict:
     if warned or of_none:
         return Verdict(Level.LOOK, "Yes, with remarks", joined(remarks), age)
     whole = "The table passed its checks" if number == 1 else f"All {number} tables passed their checks"
-    known, notes = findings(facts.tables, ACKNOWLEDGED), findings(facts.tables, OPEN)
+    known, (_, notes) = findings(facts.tables, ACKNOWLEDGED), open_findings(facts.tables)
     is_open = (
         f"{counted(notes, 'gap')} {'is' if notes == 1 else 'are'} for information only" if notes else "no gap is open"
     )
@@ -377,6 +387,18 @@ def joined(sentences: Iterable[str]) -> str:
 def findings(tables: Iterable[TableFacts], status: str) -> int:
     """The number of findings in the gaps of one status."""
     return sum(gap.findings for table in tables for gap in table.gaps if gap.status == status)
+
+
+def open_findings(tables: Iterable[TableFacts]) -> tuple[int, int]:
+    """The number of findings in open gaps: those that are faults, and those of severity info."""
+    gaps = [gap for table in tables for gap in table.gaps if gap.status == OPEN]
+    informative = sum(gap.findings for gap in gaps if gap.severity == "info")
+    return sum(gap.findings for gap in gaps) - informative, informative
+
+
+def counted_places(one: Trouble) -> str:
+    """The number of places of a problem with its noun."""
+    return counted(one.places, NOUNS.get(one.what, "place"))
 
 
 def untrusted_headline(bad: int, number: int) -> str:

@@ -27,7 +27,7 @@ from rich.table import Table as Printed
 
 from siltstone.engine.ingest.event_frames import decode_rows, discover
 from siltstone.engine.ingest.source_records import read_records, source_files
-from siltstone.engine.inputs.listing import Look
+from siltstone.engine.inputs.listing import FileProbe
 from siltstone.engine.inputs.pending_files import pending_files
 from siltstone.engine.session import spark_session
 from siltstone.engine.spec.model import ProjectSpec, QualitySpec, SparkSpec
@@ -132,7 +132,7 @@ def measure(spark: SparkSession, project: ProjectSpec, story: Story, teller: Tel
     teller.deliver(story, folder)
     spec = spec_of(project, teller, story.tables[0], folder)
     files = source_files(spark, spec.source, "bench", None)
-    found, _ = read_records(spark, spec.source, pending_files(Look(), files, {}, "b"), "bench")
+    found, _ = read_records(spark, spec.source, pending_files(FileProbe(), files, {}, "b"), "bench")
     declared = {spec.table: spec.keys}
     kept = found.events(spec.source, declared).localCheckpoint()
     mine = kept.where((F.col("kind") == "change") & (F.col("table") == spec.table))

@@ -18,7 +18,7 @@ from pyspark.sql import types as T
 
 from siltstone.engine.formats import format_of
 from siltstone.engine.ingest.source_records import read_records, source_files
-from siltstone.engine.inputs.listing import Look
+from siltstone.engine.inputs.listing import FileProbe
 from siltstone.engine.inputs.pending_files import pending_files
 from siltstone.engine.inputs.table_rows import computed
 from siltstone.engine.spec import table_spec
@@ -90,7 +90,7 @@ def decoded(spark: SparkSession, project: ProjectSpec, teller: Teller, story: St
 def enveloped(spark: SparkSession, project: ProjectSpec, spec: TableSpec, declared: Mapping[str, Any]) -> DataFrame:
     """The records of a source, computed once."""
     files = source_files(spark, spec.source, project.catalog.name, None)
-    pending = pending_files(Look(), files, {}, "kit")
+    pending = pending_files(FileProbe(), files, {}, "kit")
     lines, _ = read_records(spark, spec.source, pending, project.catalog.name)
     return computed(lines.events(spec.source, declared), pending)
 

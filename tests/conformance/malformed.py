@@ -129,7 +129,7 @@ def canal(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     yield "no decimal", lambda r: r["data"][0].update(price="12.5.0"), ('"price"', "decimal")
     yield "no rows", lambda r: r.update(data=[]), ("without rows",)
     yield "a row that is none", lambda r: r.update(data=["x"]), ("not an object",)
-    yield "a message of another type", lambda r: r.update(es="yesterday"), ("type that Canal does not give",)
+    yield "a message of another type", lambda r: r.update(es="yesterday"), ("type that Canal does not write",)
 
 
 def ticdc(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
@@ -152,7 +152,7 @@ def maxwell(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]
     yield "no row", lambda r: r.pop("data"), ("data is missing",)
     yield "a row that is none", lambda r: r.update(data=["x"]), ("not an object",)
     yield "no table", lambda r: r.update(table=""), ("table is missing",)
-    yield "a message of another type", lambda r: r.update(ts="yesterday"), ("type that Maxwell does not give",)
+    yield "a message of another type", lambda r: r.update(ts="yesterday"), ("type that Maxwell does not write",)
 
 
 def goldengate(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
@@ -254,7 +254,7 @@ def frames(teller: LineTeller, spare: Iterator[str]) -> Iterator[Broken]:
     yield Broken("no base64", json.dumps(json.loads(next(spare)) | {"value": "no bytes!"}), ("not base64",))
     yield Broken("JSON", json.dumps({"op": "c", "after": {"id": 1}}), ("base64",))
     yield Broken("another byte in front", changed(lambda data: b"\x01" + data[1:]), ("not a Confluent frame", "0x01"))
-    yield Broken("a frame cut short", changed(lambda data: data[:4]), ("cut short",))
+    yield Broken("a frame cut short", changed(lambda data: data[:4]), ("truncated",))
     yield Broken("a body cut short", changed(lambda data: data[:-1]), ("does not fit the body",))
     yield Broken("a body too long", changed(lambda data: data + b"\x00"), ("does not fit the body",))
     yield Broken("an unknown schema", changed(lambda data: b"\x00\x00\x00\xff\xff" + data[5:]), ("65535", "not known"))
@@ -306,8 +306,8 @@ def no_record(teller: LineTeller, spare: Iterator[str]) -> Iterator[Broken]:
     yield Broken("no value", '{"topic": "t"}', ("base64",))
     yield Broken("a file", base64.b64encode(b"Obj\x01" + bytes(60)).decode(), ("whole Avro file",))
     data = bytes_of(next(spare))
-    yield Broken("bytes cut short", base64.b64encode(data[:-20]).decode(), ("no record",))
-    yield Broken("bytes too many", base64.b64encode(data + b"more than one").decode(), ("no record",))
+    yield Broken("bytes cut short", base64.b64encode(data[:-20]).decode(), ("not a record",))
+    yield Broken("bytes too many", base64.b64encode(data + b"more than one").decode(), ("not a record",))
 
 
 FAMILIES = {

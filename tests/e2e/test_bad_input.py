@@ -145,7 +145,7 @@ def test_records_of_no_table_are_told_by_the_check_of_each_table_and_in_the_repo
         checks = [check for table in report.tables for check in table.checks or () if check.check == "rejects"]
         return [(check.status, check.observed, check.message) for check in checks]
 
-    what = "2 records of the source name no table, and may be of this one: not JSON (2, first at line 4 of"
+    what = "2 records of the source name no table and may be of this one: not JSON (2, first at line 4 of"
     assert told() == [("failed", 2, f"{what} file:{file})")] * 2
     (lost,) = facts_of(shop.project).rejects
     assert (lost.source, lost.reason, lost.count, lost.line) == (str(shop.events), "not JSON", 2, 4)
@@ -168,7 +168,7 @@ def test_a_compressed_file_cut_short_takes_nothing_until_it_is_whole(shop: Shop)
     cut.write_bytes(whole[: len(whole) * 3 // 4])
     message = failure(shop.run(), 3)
     assert f"Cannot read file:{cut}: the compressed stream ends early after line " in message
-    assert "Nothing of this batch was taken. Hint: deliver the whole file and run again" in message
+    assert "Nothing of this batch was taken. Hint: deliver the whole file and retry" in message
     assert nothing_taken(shop)
     cut.write_bytes(whole)
     assert shop.taken().changes == 39

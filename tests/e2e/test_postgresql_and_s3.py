@@ -76,7 +76,7 @@ def test_commands_without_a_jvm_read_the_tables(project: StoreProject, s3: S3, c
 def test_doctor_tries_catalog_warehouse_and_source(project: StoreProject, s3: S3, capsys: Capsys) -> None:
     found = {each["matter"]: each for each in json.loads(project.run(capsys, "doctor", "--json"))}
     assert all(each["ok"] for each in found.values()), found
-    assert "a namespace can be made" in found["catalog pg"]["found"]
+    assert "a namespace can be created" in found["catalog pg"]["found"]
     assert "written, read and removed" in found["warehouse"]["found"]
     assert "2 files" in found["source"]["found"]
     assert not [key for key in s3.keys("lake") if "doctor" in key]

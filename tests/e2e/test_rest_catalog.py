@@ -43,5 +43,5 @@ def test_the_tables_are_those_of_a_catalog_and_files_of_this_machine(
     findings = json.loads(project.run(capsys, "doctor", "--json"))
     assert [each for each in findings if not each["ok"]] == []
     found = {each["matter"]: each["found"] for each in findings}
-    assert "a namespace can be made" in found["catalog rest"]
+    assert "a namespace can be created" in found["catalog rest"]
     assert found["warehouse"] == "s3://rest/warehouse/things/run_lease: written, read and removed a file"

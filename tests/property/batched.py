@@ -11,7 +11,7 @@ from siltstone.engine.fold.fold_inputs import Rows
 from siltstone.engine.fold.publish import fold_difference
 from siltstone.engine.frames import local_frame
 from siltstone.engine.history.fold_settings import Folded
-from siltstone.engine.run.verify import applied, nothing_folded
+from siltstone.engine.run.verify import applied, empty_history
 from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from siltstone.engine.table.ledger import ledger_schema
@@ -67,7 +67,7 @@ def fold_steps(
     """History rows after a fold up to each of these batches, and what each fold knew."""
     spec = batched_spec(project, rules)
     start = FoldContext(spark, project, spec, KEYS, ROW, Rows(changes, changes, control), Folded(), Folded())
-    history, folded, steps = nothing_folded(start), Folded(), list[FoldContext]()
+    history, folded, steps = empty_history(start), Folded(), list[FoldContext]()
     for batch in batches:
         target = replace(folded, batch=batch, control_batch=batch)
         step = replace(start, rows=Rows(changes, history, control), folded=folded, target=target)

@@ -345,10 +345,10 @@ def test_every_command_reports_a_moved_project_and_doctor_finds_it(
         assert "if the project or its warehouse was moved, put it back, or make a link to it where it was" in output
     (found,) = tables(load_project(after / "siltstone.yaml"))
     assert not found.ok
-    assert found.found.startswith("7 of 7 are not where the catalog says: shop.orders (")
+    assert found.found.startswith("7 of 7 are not where the catalog has them: shop.orders (")
     after.rename(before)
     (found,) = tables(lake.project)
-    assert (found.ok, found.found) == (True, "7, where the catalog says")
+    assert (found.ok, found.found) == (True, "7, where the catalog has them")
 
 
 def test_the_command_prints_the_verdict_and_writes_the_page(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:

@@ -258,7 +258,7 @@ def test_an_insert_over_a_live_row_is_a_double_insert(found: dict[str, Found]) -
 def test_versions_that_do_not_tile_time_are_found(found: dict[str, Found]) -> None:
     messages = {str(one.key)[6:-2]: one.message for one in found["versions_tile_time"].sample}
     assert messages == {
-        "gap": "a gap is before a version",
+        "gap": "there is a gap before a version",
         "overlap": "two versions overlap",
         "two open": "2 versions are open",
         "none open": "no version of the key is open",
@@ -272,7 +272,7 @@ def test_latest_rows_that_are_not_the_open_versions_are_found(found: dict[str, F
         "another value": "the latest table's row differs from the open version",
         "not in latest": "the latest table lacks a live row",
         "twice in latest": "2 rows of the latest table have one key",
-        "only in latest": "the latest table holds a row that is not live",
+        "only in latest": "the latest table has a row that is not live",
     }
 
 
@@ -299,9 +299,9 @@ def test_a_commit_time_that_runs_against_the_order_or_ahead_of_the_connector_is_
     tables = Tables(stage.changes(changes), stage.history(folded[0]), stage.latest(folded[1]), stage.control([]))
     found = find(tables, spec(), 0, ["time_against_order"])["time_against_order"]
     assert {(one.key, one.position_to, one.message) for one in found.sample} == {
-        ('{"k":"of a time to come"}', place(10), "the commit time, 2343-08-12 08:00:00, lies in the future"),
+        ('{"k":"of a time to come"}', place(10), "the commit time, 2343-08-12 08:00:00, is in the future"),
         ('{"k":"against"}', place(11), "the commit time is 10.000 s before that of an earlier change"),
-        ('{"k":"ahead"}', place(10), "the commit time is 6.000 s after the connector took the change"),
+        ('{"k":"ahead"}', place(10), "the commit time is 6.000 s after the connector read the change"),
     }
 
 

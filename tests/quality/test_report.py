@@ -102,9 +102,10 @@ def test_the_verdict_comes_first(case: str, level: Level, headline: str) -> None
 def test_the_page_has_the_keys_the_range_and_what_to_do() -> None:
     text = Reading(made("gaps and a failure")).text
     opened = with_gaps(1).gaps[0]
-    for part in (opened.key, opened.position_from, f"siltstone gaps ack {opened.gap_id}", "and 9 more", "14 places"):
+    parts = (f"siltstone gaps ack {opened.gap_id}", "and 9 more", "14 places", "Rejected records 3 records")
+    for part in (opened.key, opened.position_from, *parts):
         assert str(part) in text
-    assert "Re-read the source's log" in text
+    assert "Re-read this range of the source's log" in text
     assert "812 of 10,204 records cannot be decoded" in text
     assert "hanna" in text
     assert "the log of that hour was lost in the migration" in text
@@ -235,6 +236,7 @@ def test_findings_of_severity_info_are_notes_and_not_red() -> None:
     assert '<li class="noted"><b>Duplicates</b> <span>noted: 3 duplicates' in text
     assert '<li class="noted"><b>Late changes</b> <span>noted: 1 late change' in text
     assert '<span class="count">for information</span>' in text
+    assert "Open gaps 0 1 for information" in Reading(text).text
     assert "failed" not in markdown(facts([noting]))
     assert 'class="failed"' not in text
     log = drawn(noting, "here")["log"]

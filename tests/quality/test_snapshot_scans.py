@@ -299,7 +299,7 @@ def test_an_unreadable_signal_requests_nothing(spark: SparkSession) -> None:
     assert known_scans(in_upper_case, with_reads=True) == [scan]
     changes = [*live(1, 2, 3, 4, 5), read(2), read(4)]
     results = found(spark, changes, [signal(BEGINS, UNREADABLE["no JSON"]), *window(104, 106)])
-    missing = "no notice of a snapshot's end, nor a request for one, in the control records"
+    missing = "no notice of a snapshot's end and no snapshot request among the control records"
     assert results["ghost_row"].unavailable == missing
     results = found(spark, changes, [*bad, request(BEGINS), *window(104, 106)])
     assert [one.key for one in results["ghost_row"].sample] == ['{"k":3}']

@@ -138,7 +138,7 @@ def test_partitions_that_lag_or_are_read_before_their_parents_end_are_found(spar
     values = [heartbeat("parent-001", 5), heartbeat("parent-002", 5)]
     values += [children("parent-001", 6, child, ("child-0004", ["parent-001"])), heartbeat("child-0003", 40)]
     assert messages(stalled_partitions(spanner(spark, values), None, GRACE, T.StructType())) == [
-        "partition ...ild-0003 was read before its parents ended: 1 have not",
+        "partition ...ild-0003 was read before its parents ended; parents that have not ended: 1",
         "partition ...ild-0004 began at 2024-01-01T00:00:06.000Z, but no record of it arrived",
         "partition ...rent-002 is read up to 2024-01-01T00:00:05.000Z and lags the other partitions",
     ]

@@ -69,7 +69,7 @@ def test_rejects_that_name_no_table_are_reported_for_each_table_of_the_source(sp
     ledger = spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in rows], schema)
     found = found_in_rejects(ledger, one, 1, 99, control_since=6)
     unnamed = (
-        "3 records of the source name no table, and may be of this one: not JSON (2, first at line 2 of f);"
+        "3 records of the source name no table and may be of this one: not JSON (2, first at line 2 of f);"
         " no table (1, first at line 3 of f)"
     )
     assert found.observed == 4
@@ -106,12 +106,12 @@ def test_late_changes_are_counted_by_how_late_they_are(spark: SparkSession) -> N
 def test_duplicates_and_reads_that_heal_are_counted() -> None:
     clean = found_in_outcomes(NUMBERS)
     assert {check: found.observed for check, found in clean.items()} == {"duplicates": 0, "snapshot_reads": 0}
-    assert clean["snapshot_reads"].note == "no READ contradicted the stream (2 superseded, 0 absorbed)"
+    assert clean["snapshot_reads"].note == "no READ contradicts the stream (2 superseded, 0 absorbed)"
     found = found_in_outcomes(NUMBERS | {"outcome:redelivered": 3, "outcome:healed": 1})
     assert message("duplicates", found["duplicates"]) == "3 duplicates among 10 changes (30.0%)"
     assert (found["duplicates"].observed, dict(found["duplicates"].numbers)["rate"]) == (3, 0.3)
     assert found["snapshot_reads"].observed == 1
-    assert {found.unavailable for found in found_in_outcomes(None).values()} == {"no run handed in its numbers"}
+    assert {found.unavailable for found in found_in_outcomes(None).values()} == {"this check needs the counts of a run"}
 
 
 def test_a_check_that_no_source_supports_is_reported_with_the_reason() -> None:

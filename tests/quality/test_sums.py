@@ -19,17 +19,17 @@ def test_sums_that_close_have_no_finding() -> None:
 def test_records_without_a_destination_are_found() -> None:
     found = found_in_sums(Sums.of(CLOSED | {"read": 11}))
     assert [finding.message for finding in found.sample] == [
-        "11 records were read, 10 are accounted for: 5 taken, 3 control, 1 of other tables, 1 rejected"
+        "11 records read, 10 accounted for: 5 taken, 3 control, 1 of other tables, 1 rejected"
     ]
 
 
 def test_changes_without_an_outcome_are_found() -> None:
     found = found_in_sums(Sums.of(CLOSED | {"outcomes": 4}))
-    assert [finding.message for finding in found.sample] == ["5 changes were folded, 4 have an outcome"]
+    assert [finding.message for finding in found.sample] == ["5 changes folded, 4 with an outcome"]
 
 
 def test_without_numbers_the_check_is_not_available() -> None:
-    assert found_in_sums(None).unavailable == "no run handed in its numbers"
+    assert found_in_sums(None).unavailable == "this check needs the counts of a run"
 
 
 def delivered(form: str, after_line: int, reported: int | None, *classified: tuple[str, int]) -> int:

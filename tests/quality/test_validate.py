@@ -122,7 +122,7 @@ def test_a_run_passes_its_numbers_and_the_branches_it_will_publish(spark: SparkS
     page = (pages / links[0]).read_text()
     assert "1 finding, for information" in page
     assert "the latest table lacks a live row" in page
-    assert "Every record read is accounted for" in page
+    assert "Every record that was read is accounted for" in page
     assert not [path for path in pages.rglob("*.html") if asks_the_network(path)]
     assert "open_window: not available" in (pages / "expectations" / "shop" / "orders.html").read_text()
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 REACHES_INTO_THE_JVM = re.compile(r"\b_jvm\b|\bpy4j\b(?!-)|\bsparkContext\b|\b_jsparkSession\b|\b_jdf\b")
 MAY_REACH = {
     "engine/session.py",  # starts a local session
-    "engine/gateway.py",  # makes its gateway ask each question once
+    "engine/gateway.py",  # caches repeated calls of the gateway
     "engine/iceberg.py",  # Iceberg's objects that have no face in SQL or in Python
 }
 OF_SPARK = re.compile(r"^\s*(?:from|import) pyspark(?!\.sql import types as T$)", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Which commits are another program's, and what a message says of them."""
+"""Which commits are another program's, and how messages describe them."""
 
 import pytest
 
@@ -33,12 +33,12 @@ def test_only_what_changed_rows_since_the_newest_marker_is_foreign() -> None:
     assert numbers(commit(2, "append"), commit(1, "append")) == [1, 2]
 
 
-def test_a_rebuild_of_some_keys_leaves_what_is_behind_it_foreign() -> None:
+def test_older_commits_stay_foreign_after_a_rebuild_of_some_keys() -> None:
     part = Commit.of(6, AT_MS, "append", OWN | {names.SUMMARY_FOREIGN: "true"})
     assert numbers(part, commit(5, "overwrite"), Commit.of(4, AT_MS, "append", OWN), commit(3, "delete")) == [5]
 
 
-def test_a_commit_is_told_by_who_did_what_when_and_where() -> None:
+def test_a_commit_is_described_by_who_did_what_when_and_where() -> None:
     assert str(Commit.of(9, AT_MS, "overwrite", SPARK)) == (
         "overwrite by spark 4.1.1 (application local-17) at 2025-11-28 10:00:00 UTC, snapshot 9:"
         " 1 rows added, 3 rows deleted"
@@ -54,5 +54,5 @@ def test_a_commit_is_told_by_who_did_what_when_and_where() -> None:
         ({"engine-name": "spark", "user": "ann"}, "spark (user ann)"),
     ],
 )
-def test_who_wrote_is_told_as_far_as_the_engine_recorded_it(summary: dict[str, str], writer: str) -> None:
+def test_the_writer_is_named_as_far_as_the_engine_recorded_it(summary: dict[str, str], writer: str) -> None:
     assert Commit.of(9, AT_MS, "append", summary).writer == writer

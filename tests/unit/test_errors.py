@@ -1,4 +1,4 @@
-"""The error tree: exit codes tell the operator what to do, messages have one form."""
+"""The error tree: exit codes show the operator what to do, messages have one form."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def test_the_tree_is_drawn_in_the_docstring_with_its_exit_codes() -> None:
         assert any(name in line and str(code) in line for line in drawn.splitlines())
 
 
-def test_a_held_lock_is_a_commit_conflict_so_running_again_is_right() -> None:
+def test_a_held_lock_is_a_commit_conflict_so_a_retry_is_right() -> None:
     assert issubclass(errors.LockedError, errors.CommitConflictError)
 
 
@@ -51,7 +51,7 @@ def test_a_message_ends_with_its_hint() -> None:
     assert str(SiltstoneError("Cannot read x.")) == "Cannot read x."
 
 
-def test_a_violation_says_file_line_path_and_hint() -> None:
+def test_a_violation_has_file_line_path_and_hint() -> None:
     violation = Violation("$.source.format", "is not known", "did you mean 'x'?", Path("specs/a.yaml"), 3, 5)
     assert str(violation) == "specs/a.yaml:3:5: $.source.format: is not known. Hint: did you mean 'x'?"
     assert str(Violation("$.keys", "is required")) == "$.keys: is required"

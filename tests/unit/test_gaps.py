@@ -1,4 +1,4 @@
-"""The life of gaps, as values: what opens, renews, heals and reopens them, and what they seal."""
+"""The states of gaps: what opens, renews, heals and reopens them, and what they seal."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -66,7 +66,7 @@ def test_only_a_look_that_would_have_found_it_heals_a_gap(second: CheckPass, sta
     assert [gap.healed_run for gap in after if gap.key == KEY] == ["run2" if status == HEALED else None]
 
 
-def test_a_healed_gap_that_is_found_once_more_is_open_again() -> None:
+def test_a_healed_gap_that_is_found_once_more_is_reopened() -> None:
     book = updated([], [one_pass(found((KEY, "10", "13")))], SPEC, check_run(1))
     book = updated(book, [one_pass(Found(), book=book)], SPEC, check_run(2))
     (reopened,) = updated(book, [one_pass(found((KEY, "10", "13")))], SPEC, check_run(3))
@@ -93,7 +93,7 @@ def test_what_happened_in_one_delivery_is_no_gap() -> None:
     assert updated([], [one_pass(events, check="positions_backwards")], SPEC, check_run(1)) == []
 
 
-def test_gaps_without_a_key_are_known_by_their_range_and_without_one_by_their_words() -> None:
+def test_gaps_without_a_key_are_identified_by_their_range_and_without_one_by_their_message() -> None:
     places = [(None, "1", None), (None, "2", None), (None, None, None)]
     one = updated([], [one_pass(found(*places, check="open_window"), check="open_window")], SPEC, check_run(1))
     assert len({gap.gap_id for gap in one}) == 3

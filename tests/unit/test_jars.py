@@ -1,4 +1,4 @@
-"""Jars come whole, with the pinned checksum, from where the operator says; or not at all."""
+"""Jars are fetched completely, with the pinned checksum, from the configured place, or not at all."""
 
 import hashlib
 import threading
@@ -18,20 +18,20 @@ JAR = Jar("org.example", "thing", "1.0", hashlib.sha256(CONTENT).hexdigest())
 
 @dataclass
 class Maven:
-    """A repository on this machine: what it answers, in turn (the last answer stays), and what it was asked."""
+    """A repository on this machine: its answers in order (the last one repeats), and the requested paths."""
 
     url: str
     answers: list[tuple[int, bytes, int]] = field(default_factory=lambda: [(200, CONTENT, len(CONTENT))])
-    asked: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
 
 
 @pytest.fixture
 def maven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Maven]:
-    """SILTSTONE_MAVEN_URL points at a repository of this test, SILTSTONE_CACHE at an empty folder."""
+    """SILTSTONE_MAVEN_URL is a repository of this test, SILTSTONE_CACHE at an empty folder."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            repository.asked.append(self.path)
+            repository.requested.append(self.path)
             status, body, length = repository.answers[0]
             del repository.answers[: len(repository.answers) > 1]
             self.send_response(status)
@@ -40,7 +40,7 @@ def maven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Maven]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Print no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     repository = Maven(f"http://127.0.0.1:{server.server_address[1]}/maven2")
@@ -57,7 +57,7 @@ def maven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Maven]:
 
 
 @pytest.fixture
-def said() -> list[str]:
+def messages() -> list[str]:
     return []
 
 
@@ -65,49 +65,49 @@ def cached(tmp_path: Path) -> list[str]:
     return sorted(path.name for path in (tmp_path / "cache" / "jars").iterdir())
 
 
-def test_a_jar_is_fetched_once_and_taken_from_the_cache_then(maven: Maven, tmp_path: Path, said: list[str]) -> None:
-    [first] = jar_paths([JAR], said.append)
-    [second] = jar_paths([JAR], said.append)
+def test_a_jar_is_fetched_once_and_taken_from_the_cache_then(maven: Maven, tmp_path: Path, messages: list[str]) -> None:
+    [first] = jar_paths([JAR], messages.append)
+    [second] = jar_paths([JAR], messages.append)
     assert first == second
     assert first.read_bytes() == CONTENT
-    assert maven.asked == ["/maven2/org/example/thing/1.0/thing-1.0.jar"]
-    assert said == ["Fetching thing-1.0.jar (0 MB), only once"]
+    assert maven.requested == ["/maven2/org/example/thing/1.0/thing-1.0.jar"]
+    assert messages == ["Fetching thing-1.0.jar (0 MB), only once"]
     assert cached(tmp_path) == ["thing-1.0.jar"]
 
 
-def test_a_wrong_checksum_is_an_error_and_leaves_nothing(maven: Maven, tmp_path: Path, said: list[str]) -> None:
+def test_a_wrong_checksum_is_an_error_and_leaves_nothing(maven: Maven, tmp_path: Path, messages: list[str]) -> None:
     maven.answers = [(200, b"another jar", 11)]
     with pytest.raises(SpecError, match="not the pinned file") as raised:
-        jar_paths([JAR], said.append)
+        jar_paths([JAR], messages.append)
     assert JAR.sha256 in raised.value.message
     assert cached(tmp_path) == []
 
 
-def test_a_damaged_file_in_the_cache_is_fetched_again(maven: Maven, said: list[str]) -> None:
-    [path] = jar_paths([JAR], said.append)
+def test_a_damaged_file_in_the_cache_is_replaced(maven: Maven, messages: list[str]) -> None:
+    [path] = jar_paths([JAR], messages.append)
     path.write_bytes(b"half")
-    assert jar_paths([JAR], said.append) == [path]
+    assert jar_paths([JAR], messages.append) == [path]
     assert path.read_bytes() == CONTENT
-    assert "damaged" in said[1]
+    assert "damaged" in messages[1]
 
 
-def test_a_busy_repository_is_asked_again(maven: Maven, said: list[str]) -> None:
+def test_a_request_to_a_busy_repository_is_retried(maven: Maven, messages: list[str]) -> None:
     maven.answers = [(503, b"", 0), (200, CONTENT, len(CONTENT))]
-    [path] = jar_paths([JAR], said.append)
+    [path] = jar_paths([JAR], messages.append)
     assert path.read_bytes() == CONTENT
 
 
-def test_a_stream_that_breaks_off_starts_over(maven: Maven, said: list[str]) -> None:
+def test_a_stream_that_breaks_off_starts_over(maven: Maven, messages: list[str]) -> None:
     maven.answers = [(200, CONTENT[:100], len(CONTENT)), (200, CONTENT, len(CONTENT))]
-    [path] = jar_paths([JAR], said.append)
+    [path] = jar_paths([JAR], messages.append)
     assert path.read_bytes() == CONTENT
-    assert "Fetching thing-1.0.jar broke off, starting over" in said
+    assert "Fetching thing-1.0.jar broke off, starting over" in messages
 
 
-def test_a_missing_jar_names_the_ways_out(maven: Maven, tmp_path: Path, said: list[str]) -> None:
+def test_a_missing_jar_names_the_ways_out(maven: Maven, tmp_path: Path, messages: list[str]) -> None:
     maven.answers = [(404, b"", 0)]
     with pytest.raises(SpecError, match="404") as raised:
-        jar_paths([JAR], said.append)
+        jar_paths([JAR], messages.append)
     assert "SILTSTONE_JARS_DIR" in (raised.value.hint or "")
     assert cached(tmp_path) == []
 
@@ -118,7 +118,7 @@ def test_an_offline_folder_is_used_without_a_word_to_the_network(
     monkeypatch.setenv("SILTSTONE_JARS_DIR", str(tmp_path))
     (tmp_path / JAR.file).write_bytes(CONTENT)
     assert jar_paths([JAR]) == [tmp_path / JAR.file]
-    assert maven.asked == []
+    assert maven.requested == []
 
 
 def test_an_offline_folder_is_checked_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The jobs' command lines: what they accept, and how they say no."""
+"""The jobs' command lines: what they accept, and how they reject wrong arguments."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from siltstone.jobs import catch_up, rebuild
         (("--wait", "soon"), "'soon' is no time to wait"),
     ],
 )
-def test_wrong_usage_ends_with_2_and_says_why(
+def test_wrong_usage_ends_with_2_and_a_reason(
     capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], words: str
 ) -> None:
     for job in (catch_up, rebuild) if arguments[0] == "--wait" else (catch_up,):

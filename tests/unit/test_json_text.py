@@ -14,8 +14,8 @@ MADE = (
 def test_times_keep_their_microseconds_and_texts_that_lose_nothing_stay(spark: SparkSession) -> None:
     frames = [spark.range(1).selectExpr(MADE.format(f"2020-01-01 00:00:00{part}")) for part in ("", ".123456")]
     rows = frames[0].union(frames[1]).selectExpr("value").unionByName(spark.sql("SELECT null AS value"))
-    told = exact_json(F.col("value"), rows.schema["value"].dataType)
-    usual, fine, none = rows.select(told, F.to_json("value")).collect()
+    exact = exact_json(F.col("value"), rows.schema["value"].dataType)
+    usual, fine, none = rows.select(exact, F.to_json("value")).collect()
     assert usual[0] == usual[1]
     assert fine[0] == (
         '{"at":"2020-01-01T00:00:00.123000Z","list":["2020-01-01T00:00:00.123456"],'

@@ -39,7 +39,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.run",),
     ("quality",),
     ("engine.cli",),  # where commands meet the checks
-    ("engine.demo",),  # tells a story with commands and checks
+    ("engine.demo",),  # runs commands and checks
     ("engine",),  # the public face
     ("jobs",),
 )
@@ -159,8 +159,8 @@ def test_the_rule_finds_what_breaks_it(tmp_path: Path, written: tuple[str, str],
 
 
 def names_used_twice(root: Path) -> dict[str, list[str]]:
-    """Names of modules that stand for different things. A format has one module where it is declared and one where it
-    is decoded, and a job is called as the command that it runs."""
+    """Names of modules with different meanings. A format has one module that declares it and one that decodes it, and a
+    job has the name of the command that it runs."""
     places: dict[str, list[str]] = {}
     for file in sorted(file for package in PACKAGES for file in (root / package).rglob("*.py")):
         folder = file.parent.relative_to(root).as_posix()

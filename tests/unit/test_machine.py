@@ -1,4 +1,4 @@
-"""Limits of containers, as control groups of both versions tell them."""
+"""Limits of containers, from control groups of both versions."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Arrow values become plain ones, and nothing is lost on the way."""
+"""Arrow values become plain values without loss."""
 
 import base64
 import datetime as dt
@@ -22,7 +22,7 @@ def test_a_large_decimal_has_no_exponent() -> None:
     assert plain(pa.array([Decimal("1E+3")], pa.decimal128(10, 0))) == ["1000"]
 
 
-def test_a_timestamp_says_whether_it_has_a_zone() -> None:
+def test_a_timestamp_shows_whether_it_has_a_zone() -> None:
     micros = [1_700_000_000_123_456, 1_700_000_000_000_000, None]
     assert plain(pa.array(micros, pa.timestamp("us", "UTC"))) == [
         "2023-11-14T22:13:20.123456Z",
@@ -96,7 +96,7 @@ def test_rows_keep_the_order_of_columns() -> None:
     assert [list(row.items()) for row in rows(batch)] == [[("b", 1), ("a", "x")], [("b", 2), ("a", None)]]
 
 
-def test_csv_tells_null_from_empty_text_and_quotes_what_needs_it() -> None:
+def test_csv_distinguishes_null_from_empty_text_and_quotes_what_needs_it() -> None:
     assert csv_line([None, "", 'say "hi"', "a,b", "two\nlines", 7, True, {"k": "v"}]) == (
         ',"","say ""hi""","a,b","two\nlines",7,true,"{""k"":""v""}"'
     )

@@ -1,4 +1,4 @@
-"""What a session is told, and what a session that is there must have."""
+"""The settings of a new session, and the requirements for an existing one."""
 
 import os
 import sys
@@ -47,7 +47,7 @@ def test_other_catalogs_pass_through() -> None:
     }
 
 
-def test_properties_win_over_what_siltstone_would_say(catalog: CatalogSpec) -> None:
+def test_properties_win_over_the_defaults_of_siltstone(catalog: CatalogSpec) -> None:
     patient = replace(catalog, properties={"jdbc.busy_timeout": "90000"})
     assert catalog_conf(patient)["spark.sql.catalog.lake.jdbc.busy_timeout"] == "90000"
 
@@ -73,7 +73,7 @@ def test_the_driver_takes_half_the_machine_up_to_eight_gigabytes(machine: int, d
     assert default_driver_gigabytes(machine * GIGABYTE) == driver
 
 
-def test_only_the_jars_a_catalog_needs_are_asked_for(catalog: CatalogSpec) -> None:
+def test_only_the_jars_a_catalog_needs_are_requested(catalog: CatalogSpec) -> None:
     assert needed_jars(catalog) == [ICEBERG_SPARK, SQLITE_JDBC]
     assert needed_jars(REST) == [ICEBERG_SPARK, ICEBERG_AWS]
     assert needed_jars(replace(REST, warehouse="gs://lake")) == [ICEBERG_SPARK]
@@ -119,11 +119,11 @@ def test_a_session_whose_iceberg_jar_is_missing_is_refused(
         ("The operation couldn't be completed. Unable to locate a Java Runtime.", None),
     ],
 )
-def test_the_version_of_java_is_read_from_its_own_words(text: str, version: int | None) -> None:
+def test_the_version_of_java_is_read_from_its_output(text: str, version: int | None) -> None:
     assert parse_java_version(text) == version
 
 
-def test_without_java_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_java_one_line_names_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(SpecError, match="no Java found") as raised:
         require_java()
@@ -140,7 +140,7 @@ def test_an_old_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         require_java()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere Java does not ask the locale")
+@pytest.mark.skipif(sys.platform != "linux", reason="on other systems, Java does not use the locale")
 def test_java_sees_the_disk_in_utf_8_whatever_the_locale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.setattr("locale.getencoding", lambda: "ANSI_X3.4-1968")

@@ -41,9 +41,9 @@ def project_of(root: Path, text: str) -> ProjectSpec:
 # --- settings -------------------------------------------------------------------------------------------------------
 
 
-def test_the_environment_says_endpoint_region_and_credentials() -> None:
-    said = {"AWS_ENDPOINT_URL": "http://a", "AWS_ENDPOINT_URL_S3": "http://b", "AWS_DEFAULT_REGION": "eu-west-1"}
-    assert environment_settings(said | KEYS, {}) == {
+def test_the_environment_gives_endpoint_region_and_credentials() -> None:
+    variables = {"AWS_ENDPOINT_URL": "http://a", "AWS_ENDPOINT_URL_S3": "http://b", "AWS_DEFAULT_REGION": "eu-west-1"}
+    assert environment_settings(variables | KEYS, {}) == {
         "s3.endpoint": "http://b",
         "client.region": "eu-west-1",
         "s3.access-key-id": "key",
@@ -56,7 +56,7 @@ def test_credentials_of_the_environment_are_not_mixed_with_others(own: str) -> N
     assert environment_settings(KEYS | {"AWS_REGION": "eu-west-1"}, {own: "x"}) == {"client.region": "eu-west-1"}
 
 
-def test_a_store_with_an_endpoint_is_addressed_by_path_unless_it_is_said() -> None:
+def test_a_store_with_an_endpoint_is_addressed_by_path_unless_declared_otherwise() -> None:
     assert completed({"s3.endpoint": "http://minio"}) == {
         "s3.endpoint": "http://minio",
         "s3.path-style-access": "true",
@@ -146,7 +146,7 @@ def test_a_catalog_brings_its_jars_and_what_reads_its_files(
     assert found == (file_io and f"org.apache.iceberg.{file_io}")
 
 
-def test_what_properties_say_wins() -> None:
+def test_properties_win() -> None:
     spec = CatalogSpec("lake", "jdbc", "jdbc:postgresql://db/c", "s3://lake", {"io-impl": "org.example.Own"})
     assert catalog_conf(spec)["spark.sql.catalog.lake.io-impl"] == "org.example.Own"
     named = CatalogSpec("lake", "rest", "http://c", "a_name", {"s3.endpoint": "http://minio"})
@@ -202,8 +202,8 @@ def test_errors_of_libraries_are_known(text: str, reason: str) -> None:
     [
         ("FSError: java.io.IOException: No space left on device", "no space is left"),
         ("[SQLITE_FULL] Insertion failed because database is full (database or disk is full)", "no space is left"),
-        ("java.io.FileNotFoundException: /w/a.avro (Read-only file system)", "it cannot be written, or not be read"),
-        ("[SQLITE_READONLY] Attempt to write a readonly database", "it cannot be written, or not be read"),
+        ("java.io.FileNotFoundException: /w/a.avro (Read-only file system)", "it cannot be written or read"),
+        ("[SQLITE_READONLY] Attempt to write a readonly database", "it cannot be written or read"),
         ("[SQLITE_READONLY_DBMOVED] The database file has been moved", "the catalog's file was moved or removed"),
         ("[SQLITE_BUSY] The database file is locked (database is locked)", "another program has the catalog's file"),
     ],

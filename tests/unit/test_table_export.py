@@ -19,7 +19,7 @@ import itertools, pyarrow as pa
 from siltstone.engine.cli import table_export, options, standard_output
 def batches():
     for turn in range(1000):
-        assert turn < 50, "nobody reads any more"
+        assert turn < 50, "no reader is left"
         yield pa.record_batch({"id": range(10_000)})
 standard_output.install()
 reader = pa.RecordBatchReader.from_batches(pa.schema({"id": pa.int64()}), batches())
@@ -74,7 +74,7 @@ def test_an_error_of_reading_is_none_of_writing(tmp_path: Path, monkeypatch: pyt
 
 
 def unread(*arguments: str) -> tuple[int, str]:
-    """Exit code and messages of Python where nobody reads its standard output."""
+    """Exit code and messages of Python if its standard output has no reader."""
     reader, writer = os.pipe()
     os.close(reader)
     try:

@@ -140,7 +140,7 @@ def test_rows_of_a_tool_are_plain_rows_with_a_remark(tmp_path: Path, name: str) 
         file = written(folder / "rows.jsonl", row)
         remarks: list[str] = []
         tables = find_tables([file], remarks.append)
-        assert remarks == [f"{file}: these are {name}, which siltstone does not read yet: they are read as plain rows"]
+        assert remarks == [f"{file}: these are {name}. siltstone has no decoder for them and reads them as plain rows"]
         (spec,) = written_specs(tables, tmp_path / "specs", tmp_path)
         assert f"# These are {name}, read as plain rows. delete_when must define" in spec.text
         assert yaml.safe_load(spec.text)["source"]["format"] == "rows"

@@ -1,4 +1,4 @@
-"""Bytes packed in every way that a source's files can be, by the end of the file's name."""
+"""Bytes compressed in every supported format, by the ending of the file's name."""
 
 import bz2
 import gzip
@@ -25,7 +25,7 @@ def hadoop_blocks(codec: str) -> Callable[[bytes], bytes]:
 
 
 def snappy_frames(data: bytes) -> bytes:
-    """Snappy's framing format; nothing here looks at the checksums."""
+    """Snappy's framing format, with checksums that are not checked."""
     made = bytearray(b"\xff\x06\x00\x00sNaPpY")
     for at in range(0, len(data), BLOCK):
         body = bytes(4) + pa.Codec("snappy").compress(data[at : at + BLOCK], asbytes=True)

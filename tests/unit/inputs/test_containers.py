@@ -1,4 +1,4 @@
-"""What files say of themselves: how they are written, and the schema of an Avro file as values are encoded."""
+"""The container of a file by its name, and the schema of an Avro file as its values are encoded."""
 
 from typing import Any
 
@@ -28,11 +28,11 @@ def test_values_are_read_as_they_are_encoded_whatever_they_mean() -> None:
     ]
 
 
-def test_the_name_of_a_file_says_how_it_is_written_unless_the_spec_does() -> None:
+def test_the_name_of_a_file_gives_its_container_unless_the_spec_does() -> None:
     feed = SourceSpec("rows", "x", rows=RowsSpec("a.b", (("n", "any"),)))
     names = ("a.csv", "a.CSV.gz", "b.parquet", "c.avro", "d.json", "e.jsonl.gz", "f")
     assert [kind_of(name, feed) for name in names] == ["csv", "csv", "parquet", "avro", "json", "json", "json"]
-    said = SourceSpec("rows", "x", rows=RowsSpec("a.b", (("n", "any"),), file_type="csv"))
-    assert kind_of("export.txt", said) == "csv"
+    declared = SourceSpec("rows", "x", rows=RowsSpec("a.b", (("n", "any"),), file_type="csv"))
+    assert kind_of("export.txt", declared) == "csv"
     assert kind_of("a.jsonl", SourceSpec("datastream-json", "x")) == "json"
     assert kind_of("part-1", SourceSpec("datastream-avro", "x")) == "avro"

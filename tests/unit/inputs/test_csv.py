@@ -1,4 +1,4 @@
-"""Values of CSV files are those that were written, whatever ends the lines."""
+"""CSV files give the values that were written, with any line ends."""
 
 import csv
 import gzip
@@ -58,8 +58,8 @@ def texts(path: Path) -> list[tuple[int, str]]:
     return [(record.line, record.text.decode()) for record in records(rows_at(path))]
 
 
-def told(source: SourceSpec) -> dict[str, list[str]]:
-    """The last value of each file's rows, or why there is none."""
+def last_values(source: SourceSpec) -> dict[str, list[str]]:
+    """The last value of each row by file, or why there is none."""
     found: dict[str, list[str]] = {}
     for event in decode_messages(records(source), source, {}):
         value = json.loads(event.after or b"{}").get("v") if event.reason is None else f"not taken: {event.reason}"
@@ -83,14 +83,14 @@ def test_a_value_keeps_its_line_ends(tmp_path: Path, header: str, end: str, pack
     assert read(tmp_path) == wanted
 
 
-def test_a_file_with_the_line_ends_of_windows_is_read_as_it_stands(tmp_path: Path) -> None:
+def test_a_file_with_the_line_ends_of_windows_is_read_as_it_is(tmp_path: Path) -> None:
     data = b'n,last\r\n1,x\r\n2,\r\n3,""\r\n4,"q"\r\n\r\n5,a\rb\r\n6,"' + b"y" * 70_000 + b'"\r\n7,no end'
     (tmp_path / "a.csv").write_bytes(data)
     values = ["x", None, "", "q", "a\rb", "y" * 70_000, "no end"]
     assert [row["last"] for _, row in read(tmp_path)] == values
 
 
-def test_files_with_either_line_end_lie_side_by_side(tmp_path: Path) -> None:
+def test_files_with_different_line_ends_can_be_mixed(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b'n,last\r\n1,"a\r\nb"\r\n2,\r\n')
     (tmp_path / "b.csv").write_bytes(b'n,last\n3,"a\r\nb"\n4,\n')
     found = sorted((row["n"], row["last"]) for _, row in read(tmp_path))
@@ -137,7 +137,7 @@ ENDS: dict[str, tuple[str, list[str | None]]] = {
     "stray quotes": ('2,"a" b,"c" d', ['"c" d']),
     "a stray quote at the end": ('2,1,5"\n', ['5"']),
     "quotes closed": ('2,1,"cut he"', ["cut he"]),
-    "blanks behind": ('2,1,"cut he" ', ["cut he"]),
+    "blanks after it": ('2,1,"cut he" ', ["cut he"]),
     "an escaped quote, closed": ('2,1,"""x"""', ['"x"']),
     "escaped quotes alone, closed": ('2,1,""""', ['"']),
     "line ends, closed": ('2,1,"\n"\n', ["\n"]),
@@ -149,7 +149,7 @@ ENDS: dict[str, tuple[str, list[str | None]]] = {
 
 
 @pytest.mark.parametrize("end", LINE_ENDS)
-def test_a_quote_that_is_open_at_the_end_of_its_file_is_told(tmp_path: Path, end: str) -> None:
+def test_a_quote_that_is_open_at_the_end_of_its_file_is_reported(tmp_path: Path, end: str) -> None:
     wanted = {}
     for number, (text, last) in enumerate(ENDS.values()):
         data = f'n,s,v\n1,1,"x"\n{text}'.replace("\n", LINE_ENDS[end]).encode()
@@ -157,13 +157,13 @@ def test_a_quote_that_is_open_at_the_end_of_its_file_is_told(tmp_path: Path, end
         name = f"{number:02}.csv{'.gz' if packed else ''}"
         (tmp_path / name).write_bytes(gzip.compress(data) if packed else data)
         wanted[name] = ["x", *[value and value.replace("\n", LINE_ENDS[end]) for value in last]]
-    assert told(rows_at(tmp_path)) == wanted
+    assert last_values(rows_at(tmp_path)) == wanted
 
 
 def test_only_the_last_record_of_a_file_can_have_an_open_quote(tmp_path: Path) -> None:
     """Records that look like the last line of their file."""
     (tmp_path / "a.csv").write_bytes(b'n;s;v\n1;1;"a\n3;""c"\n2;1;c\n2;1;"c')
-    assert told(rows_at(tmp_path, ";")) == {"a.csv": ['a\n3;"c', "c", OPEN]}
+    assert last_values(rows_at(tmp_path, ";")) == {"a.csv": ['a\n3;"c', "c", OPEN]}
 
 
 @pytest.mark.parametrize("delimiter", [",", "\u00a7", "\U0001f600"])
@@ -172,7 +172,7 @@ def test_what_is_not_utf_8_is_rejected_and_all_else_is_what_it_is(tmp_path: Path
     (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbf" + b"\n".join(lines).replace(b"|", delimiter.encode()))
     no_text = "not taken: not UTF-8 text"
     wanted = [no_text, "caf\u00e9 \uac00\ufffd", no_text, no_text, "x"]
-    assert told(rows_at(tmp_path, delimiter)) == {"a.csv": wanted}
+    assert last_values(rows_at(tmp_path, delimiter)) == {"a.csv": wanted}
 
 
 @pytest.mark.parametrize("line_end", LINE_ENDS)
@@ -191,7 +191,7 @@ def test_records_are_the_same_whatever_pieces_a_file_is_read_in(
 def test_a_quote_that_another_record_seems_to_close_rejects_its_record_only(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b'n,s,v\n1,1,"a\n2,1,"b"\n3,1,c\n')
     stray = "not taken: a quote at the beginning of a value is not closed"
-    assert told(rows_at(tmp_path)) == {"a.csv": [stray, "b", "c"]}
+    assert last_values(rows_at(tmp_path)) == {"a.csv": [stray, "b", "c"]}
 
 
 def described(path: Path, **settings: Any) -> SourceSpec:
@@ -212,11 +212,11 @@ def test_the_spec_names_the_columns_of_files_without_a_header(tmp_path: Path) ->
         ("L", 1, {"id": "101", "name": "Smith, J.", "city": "New York"}),
         ("L", 2, {"id": "102", "name": None, "city": "Bos\nton"}),
     ]
-    with pytest.raises(SourceError, match=r"no pattern of source.header has its name"):
+    with pytest.raises(SourceError, match=r"no pattern of source.header matches its name"):
         records(described(tmp_path, header=header[:1]))
 
 
-def test_another_text_can_stand_for_null(tmp_path: Path) -> None:
+def test_another_text_can_mean_null(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b'n,a,b\n1,NULL,\n2,"NULL",x"y\n3,"",NULL\n')
     values = [json.loads(r.text) for r in records(described(tmp_path, null_value="NULL"))]
     assert [(row["a"], row["b"]) for row in values] == [(None, ""), ("NULL", 'x"y'), ("", None)]

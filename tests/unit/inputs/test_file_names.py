@@ -1,4 +1,4 @@
-"""Files whose names read as globs, or as encoded: each gives its own records, and those alone."""
+"""Files whose names look like globs or like encoded text: each gives exactly its own records."""
 
 import gzip
 import json
@@ -77,7 +77,7 @@ def test_a_file_whose_name_matches_no_file_as_a_glob_is_read(spark: SparkSession
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "avro"])
-def test_columns_whose_names_differ_only_in_case_are_read_apart(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+def test_columns_whose_names_differ_only_in_case_stay_separate(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     row = {"id": "1", "v": "7", "V": "b", "ID": "2"}
     if kind == "csv":
         (tmp_path / "a.csv").write_text("id,v,V,ID\n1,7,b,2\n", encoding="utf-8")
@@ -97,6 +97,6 @@ def test_columns_whose_names_differ_only_in_case_are_read_apart(spark: SparkSess
     assert (change.row.asDict(), json.loads(change.rescued)) == ({"id": "1", "v": "7"}, {"V": "b", "ID": "2"})
 
 
-def test_a_compressed_csv_file_tells_its_columns_whatever_it_is_called(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_compressed_csv_file_has_its_columns_whatever_its_name(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "[x].csv.gz").write_bytes(gzip.compress(b"stem,n\nx,1\n"))
     assert found_in(spark, tmp_path) == [("[x].csv", 1, "x")]

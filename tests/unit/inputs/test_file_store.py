@@ -53,7 +53,7 @@ def test_paths_stay_what_they_are_below_their_root(root: str) -> None:
 def test_a_file_that_ends_before_a_piece_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     file.write_bytes(b"0123456789")
-    with pytest.raises(SourceError, match=r"it became shorter while it was looked at \(10 bytes are left\)"):
+    with pytest.raises(SourceError, match=r"it became shorter while it was read \(10 bytes are left\)"):
         read_pieces(f"file:{file}", [(0, 2), (8, 4)])
 
 
@@ -113,7 +113,7 @@ def test_the_pages_of_the_report_are_copied_once(tmp_path: Path, project: Projec
     assert (to / "index.html").read_text() == "another report"
 
 
-def test_a_file_that_may_not_be_read_is_named_with_what_the_system_says() -> None:
+def test_a_file_that_may_not_be_read_is_named_with_the_error_of_the_system() -> None:
     error = refused("read", "file:/in/a.jsonl", PermissionError(errno.EACCES, "Permission denied"))
     assert isinstance(error, SourceError)
     assert error.message == "Cannot read file:/in/a.jsonl: Permission denied."

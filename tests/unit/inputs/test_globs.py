@@ -17,7 +17,7 @@ from siltstone.engine.inputs.globs import exactly, is_pattern, plain, plain_star
         ("*", ""),
     ],
 )
-def test_what_a_path_says_before_its_first_pattern(path: str, start: str) -> None:
+def test_the_part_of_a_path_before_its_first_pattern(path: str, start: str) -> None:
     assert plain_start(path) == start
     assert is_pattern(path) == (plain(path) != start)
 

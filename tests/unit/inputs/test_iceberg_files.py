@@ -1,4 +1,4 @@
-"""The data files of an Iceberg table: which there were at a time, and whether they still are what was taken."""
+"""The data files of an Iceberg table: their list at a time, and whether they still are those that were taken."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from siltstone.engine.ingest.open_rejects import unchanged_files
 from siltstone.engine.inputs.iceberg_files import data_files, rows_by_file, table_parts
-from siltstone.engine.inputs.listing import Look
+from siltstone.engine.inputs.listing import FileProbe
 from siltstone.engine.inputs.pending_files import Taken
 from siltstone.engine.spec.model import ProjectSpec, SourceSpec
 from siltstone.engine.table.catalog import create_namespace, load
@@ -25,8 +25,8 @@ def feed(spark: SparkSession, project: ProjectSpec) -> SourceSpec:
 
 
 def test_files_committed_later_than_the_bound_wait(spark: SparkSession, feed: SourceSpec) -> None:
-    asked = f"SELECT unix_millis(committed_at) AS at, snapshot_id FROM lake.{feed.table}.snapshots ORDER BY at"
-    (first, oldest), (second, _) = spark.sql(asked).collect()
+    query = f"SELECT unix_millis(committed_at) AS at, snapshot_id FROM lake.{feed.table}.snapshots ORDER BY at"
+    (first, oldest), (second, _) = spark.sql(query).collect()
 
     def listed(until_ms: int) -> list[str]:
         return [file.path for file in data_files(spark, feed, "lake", until_ms)]
@@ -39,9 +39,9 @@ def test_files_committed_later_than_the_bound_wait(spark: SparkSession, feed: So
 
 
 def test_a_file_is_what_was_taken_while_the_table_has_all_its_rows(spark: SparkSession, feed: SourceSpec) -> None:
-    look, rows = Look(), rows_by_file(spark, feed, "lake")
+    probe, rows = FileProbe(), rows_by_file(spark, feed, "lake")
     files = data_files(spark, feed, "lake")
-    taken = {f.path: Taken(f.size, 0, look.fingerprint(f.path, f.size), rows[f.path]) for f in files}
+    taken = {f.path: Taken(f.size, 0, probe.fingerprint(f.path, f.size), rows[f.path]) for f in files}
 
     def still() -> set[str]:
         return set(unchanged_files(spark, feed, "lake", taken))
@@ -58,7 +58,7 @@ def test_a_file_is_what_was_taken_while_the_table_has_all_its_rows(spark: SparkS
 
 @pytest.mark.parametrize("gone", [1, 2, 3])
 def test_rows_are_numbered_without_those_that_are_gone(spark: SparkSession, feed: SourceSpec, gone: int) -> None:
-    """A file is taken with as many lines as it has rows: no line may lie beyond."""
+    """A file is taken with as many lines as it has rows: no line number may be greater."""
     spark.sql(f"DELETE FROM lake.{feed.table} WHERE id = {gone}")
     paths = [file.path for file in data_files(spark, feed, "lake")]
     found = rows_of(spark, feed, paths).where("record.id < 10").orderBy("row")
@@ -142,11 +142,11 @@ def columns_of(spark: SparkSession, feed: SourceSpec, paths: list[str]) -> dict[
 
 @pytest.mark.parametrize("form", ["parquet", "orc", "avro"])
 @pytest.mark.parametrize("counts", ["counts", "none"])
-def test_each_file_tells_the_columns_that_it_holds(
+def test_each_file_has_the_columns_that_it_was_written_with(
     spark: SparkSession, feed: SourceSpec, form: str, counts: str
 ) -> None:
-    """Whatever the table's metadata count of them: those of a file that was written before a column was there are the
-    same when it is asked later. None can ask a file of Avro."""
+    """With any metrics in the metadata: a file that was written before a column was added has the same columns later.
+    Avro files have no metrics."""
     name = f"lake.{feed.table}"
     settings = f"'write.format.default'='{form}', 'write.metadata.metrics.default'='{counts}'"
     spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({settings})")
@@ -158,9 +158,9 @@ def test_each_file_tells_the_columns_that_it_holds(
     spark.sql(f"ALTER TABLE {name} RENAME COLUMN `a b` TO other")
     append(spark, feed, "(41, null, 'y')")
     paths = by_age(spark, feed)
-    told = columns_of(spark, feed, paths)
+    found = columns_of(spark, feed, paths)
     whole = ["id", "part", "other"]
-    assert [told[path] for path in paths] == [["id"], ["id"], whole if form == "avro" else ["id"], whole, whole]
+    assert [found[path] for path in paths] == [["id"], ["id"], whole if form == "avro" else ["id"], whole, whole]
     parts = table_parts(spark, feed, "lake", [file.path for file in data_files(spark, feed, "lake")])
     rows = [row["record"].asDict() for part in parts for row in part.rows(spark).collect()]
     assert {"id": 41, "part": None, "other": "y"} in rows
@@ -168,8 +168,8 @@ def test_each_file_tells_the_columns_that_it_holds(
 
 
 @pytest.mark.parametrize("counts", ["counts", "none"])
-def test_a_column_whose_values_nobody_counts_is_there(spark: SparkSession, feed: SourceSpec, counts: str) -> None:
-    """Lists and maps, texts of which a file has no statistics, for they are long, and nothing but nulls."""
+def test_a_column_without_metrics_is_present(spark: SparkSession, feed: SourceSpec, counts: str) -> None:
+    """Lists and maps, texts that are too long for metrics, and columns of nulls only."""
     name = f"lake.{feed.table}"
     spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('write.metadata.metrics.default'='{counts}')")
     spark.sql(f"ALTER TABLE {name} ADD COLUMNS (long string, nothing int, tags array<string>)")
@@ -180,14 +180,14 @@ def test_a_column_whose_values_nobody_counts_is_there(spark: SparkSession, feed:
     spark.sql(f"ALTER TABLE {name} ADD COLUMN other string")
     append(spark, feed, "(41, null, null, null, null, null)")
     paths, whole = by_age(spark, feed), ["id", "long", "nothing", "tags", "marks", "other"]
-    told = columns_of(spark, feed, paths)
-    assert [told[path] for path in paths] == [["id"], ["id"], whole[:4], whole[:5], whole[:5], whole]
+    found = columns_of(spark, feed, paths)
+    assert [found[path] for path in paths] == [["id"], ["id"], whole[:4], whole[:5], whole[:5], whole]
 
 
-def test_files_of_another_writer_hold_what_their_numbers_say(
+def test_files_of_another_writer_have_the_columns_of_their_ids(
     spark: SparkSession, feed: SourceSpec, tmp_path: Path
 ) -> None:
-    """Files that were added as they are have no numbers; the table maps their names, or the order of their columns."""
+    """Files that were added without a rewrite have no column ids: the table maps column names, or their order."""
     name = f"lake.{feed.table}"
     spark.sql(f"ALTER TABLE {name} ADD COLUMNS (at timestamp, tags array<string>)")
     kind_of_times = "spark.sql.parquet.outputTimestampType"

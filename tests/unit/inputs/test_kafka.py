@@ -1,4 +1,4 @@
-"""Clients of a cluster: what their errors show, and what they wait for."""
+"""Clients of a cluster: their errors and their timeouts."""
 
 import sys
 import time

@@ -59,7 +59,7 @@ def test_files_that_changed_later_wait(tmp_path: Path) -> None:
 def test_a_file_that_became_shorter_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "plain.jsonl"
     file.write_bytes(CONTENT)
-    with pytest.raises(SourceError, match=f"became shorter while it was looked at.*{SIZE} bytes"):
+    with pytest.raises(SourceError, match=f"became shorter while it was read.*{SIZE} bytes"):
         read_bytes(str(file), SIZE - 3, 10)
 
 

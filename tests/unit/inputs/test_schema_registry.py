@@ -1,4 +1,4 @@
-"""Schemas by their numbers: from a registry over a real socket, in all its moods, and from a file."""
+"""Schemas by their ids: from a registry over a real socket, with all of its failures, and from a file."""
 
 import base64
 import gzip
@@ -23,7 +23,7 @@ BASIC = "Basic " + base64.b64encode("me:pässword".encode()).decode()
 
 
 class Registry(ThreadingHTTPServer):
-    """A registry that answers what it is told to; `answers` by path: lists of (status, body), the last one for ever."""
+    """A registry with given answers; `answers` by path: lists of (status, body), of which the last one repeats."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -52,7 +52,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - http.server's name
-        """Tests say what they have to say themselves."""
+        """Print no log."""
 
 
 @pytest.fixture
@@ -76,14 +76,14 @@ def source(registry: Registry | str, **credentials: str) -> SourceSpec:
 
 
 def fetched(source: SourceSpec, numbers: Iterable[int]) -> dict[int, Any]:
-    """The schemas of these numbers, without those that the registry does not know."""
+    """The schemas of these ids, without those that the registry does not have."""
     assert source.registry is not None
     with session_of(source.registry) as session:
         found = {number: fetch(session, source.registry, number) for number in numbers}
     return {number: schema for number, schema in found.items() if schema is not None}
 
 
-def test_each_number_is_asked_for_once_and_one_that_is_not_known_is_left_out(registry: Registry) -> None:
+def test_each_id_is_requested_once_and_an_unknown_one_is_left_out(registry: Registry) -> None:
     registry.answers = {"/schemas/ids/1": [answer()], "/schemas/ids/7": [answer(["null", "int"])]}
     assert fetched(source(registry.url + "/"), [1, 2, 7]) == {1: SCHEMA, 7: ["null", "int"]}
     assert registry.seen == [(f"/schemas/ids/{number}", None) for number in (1, 2, 7)]
@@ -93,7 +93,7 @@ def test_each_number_is_asked_for_once_and_one_that_is_not_known_is_left_out(reg
     ("credentials", "header"),
     [({"user": "me", "password": "pässword"}, BASIC), ({"token": "t0ken"}, "Bearer t0ken")],
 )
-def test_credentials_are_sent_and_wrong_ones_are_told_without_showing_them(
+def test_credentials_are_sent_and_wrong_ones_are_reported_without_showing_them(
     registry: Registry, credentials: dict[str, str], header: str
 ) -> None:
     registry.answers, registry.wanted = {"/schemas/ids/1": [answer()]}, header
@@ -105,14 +105,14 @@ def test_credentials_are_sent_and_wrong_ones_are_told_without_showing_them(
     assert not any(value in repr(source(registry, **wrong)) for name, value in wrong.items() if name != "user")
 
 
-def test_what_fails_for_a_moment_is_tried_again(registry: Registry) -> None:
+def test_temporary_failures_are_retried(registry: Registry) -> None:
     registry.answers = {"/schemas/ids/1": [(500, {}), (503, {}), answer()]}
     assert fetched(source(registry), [1]) == {1: SCHEMA}
     assert len(registry.seen) == 3
 
 
 REFUSED: list[tuple[tuple[int, Any], type[Exception], str]] = [
-    ((500, {}), SourceError, "answers 500, again and again"),
+    ((500, {}), SourceError, "answers 500, also after retries"),
     ((404, b"<html>no page</html>"), SpecError, "is no schema registry (it answers 404)"),
     ((200, b"hello"), SpecError, "is no schema registry (the answer holds no schema)"),
 ]
@@ -128,7 +128,7 @@ def test_what_is_no_registry_ends_the_run(
     assert message in str(caught.value)
 
 
-def test_what_is_no_avro_schema_is_told_in_its_place(registry: Registry) -> None:
+def test_what_is_no_avro_schema_is_reported_in_its_place(registry: Registry) -> None:
     given = [answer(schemaType="PROTOBUF"), answer(references=[{"name": "other"}]), (200, {"schema": "{"}), answer()]
     given.append(answer(references=[{"name": "a.b", "subject": "b", "version": 2}]))
     registry.answers = {f"/schemas/ids/{number}": [found] for number, found in enumerate(given)}
@@ -178,7 +178,7 @@ def test_a_file_holds_schemas_as_objects_or_as_text(tmp_path: Path, name: str) -
     ("text", "message"),
     [("{", "not JSON"), ("[1]", "does not hold schemas by number"), ('{"a": {}}', "does not hold"), (None, "No such")],
 )
-def test_a_file_that_holds_none_is_told(tmp_path: Path, text: str | None, message: str) -> None:
+def test_a_file_without_schemas_is_reported(tmp_path: Path, text: str | None, message: str) -> None:
     file = tmp_path / "schemas.json"
     if text is not None:
         file.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Partitions as files: what is new in them to a consumer, and what is gone."""
+"""Partitions as files: the records that are new to a consumer, and those that are gone."""
 
 from dataclasses import replace
 

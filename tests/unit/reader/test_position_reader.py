@@ -1,4 +1,4 @@
-"""Positions of tables that are read without a JVM, as people read them and as programs do."""
+"""Positions of tables that are read without a JVM, for people and for programs."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ def test_people_see_positions_as_the_source_writes_them() -> None:
     assert ("positions", "0/17F3AF58 to 0/17F3B000") in list(gap_details(GAP, SOURCES))
 
 
-def test_a_gap_of_a_source_has_no_positions_and_no_catalog_is_asked_for_its_table(tmp_path: Path) -> None:
+def test_a_gap_of_a_source_has_no_positions_and_no_catalog_is_read_for_its_table(tmp_path: Path) -> None:
     lost = replace(GAP, table="kafka://things/*", position_from=None, position_to=None)
     catalog = EmbeddedCatalog("lake", tmp_path / "no such catalog.db", {})
     found = notations_of(catalog, load_project(start=tmp_path), [lost])

@@ -1,4 +1,4 @@
-"""rejects list, show, dismiss over ledgers as runs leave them: what waits, was closed, must not be seen."""
+"""rejects list, show and dismiss: waiting, closed and masked rejects in the ledgers that runs write."""
 
 import getpass
 import json
@@ -47,7 +47,7 @@ def reject(
 
 
 def arrow(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """A text given as bytes may be no UTF-8: Spark stores what a source sent."""
+    """A text given as bytes can be invalid UTF-8: Spark stores the bytes of the source."""
     if any(isinstance(value, bytes) for value in values):
         return pa.array([v.encode() if isinstance(v, str) else v for v in values], pa.binary()).view(kind)
     return pa.array(values, kind)
@@ -110,8 +110,8 @@ def test_the_list_counts_what_waits_by_table_and_reason(project: Path, capsys: p
     assert (code, groups) == (0, [*waiting, *(("shop.things", *group) for group in of_things)])
     code, out = run(capsys, "rejects", "list", "shop.things", "--all")
     statuses = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in out.splitlines()]
-    told = {(cells[1], cells[2], cells[3]) for cells in statuses if cells and cells[0] == "shop.things"}
-    assert told == {("bad n", "waiting", "1"), ("bad n", "applied", "1"), ("bad m", "rejected", "1"),
+    shown = {(cells[1], cells[2], cells[3]) for cells in statuses if cells and cells[0] == "shop.things"}
+    assert shown == {("bad n", "waiting", "1"), ("bad n", "applied", "1"), ("bad m", "rejected", "1"),
                     ("worse m", "waiting", "1"), ("bad text", "waiting", "1")}  # fmt: skip
     assert out.splitlines()[-1] == "5 records"
 
@@ -138,7 +138,7 @@ def test_records_are_shown_as_they_came_but_not_those_that_may_hold_masked_value
 def test_dismissed_rejects_wait_no_more_and_are_shown_on_demand(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, out = run(capsys, "rejects", "dismiss", "a.jsonl:1", "a.jsonl:5", "--reason", " mended in b.jsonl ")
+    code, out = run(capsys, "rejects", "dismiss", "a.jsonl:1", "a.jsonl:5", "--reason", " fixed in b.jsonl ")
     assert (code, out) == (0, f"2 rejects are dismissed by {getpass.getuser()}\n")
     code, out = run(capsys, "rejects", "dismiss", "--table", "shop.things", "--matching", "worse", "--reason", "known")
     assert (code, out) == (0, f"1 reject is dismissed by {getpass.getuser()}\n")
@@ -148,11 +148,11 @@ def test_dismissed_rejects_wait_no_more_and_are_shown_on_demand(
     ]  # fmt: skip
     _, out = run(capsys, "rejects", "show", "--all")
     assert "/events/a.jsonl:1  shop.things  dismissed: bad n\n    dismissed at " in out
-    assert out.count(f" by {getpass.getuser()}: mended in b.jsonl\n") == 2
+    assert out.count(f" by {getpass.getuser()}: fixed in b.jsonl\n") == 2
     _, out = run(capsys, "rejects", "show", "shop.things", "--all", "--json")
-    told = {each["line"]: each["dismissal"] for each in json.loads(out) if each["status"] == "dismissed"}
-    assert {line: (said["by"], said["reason"]) for line, said in told.items()} == {
-        1: (getpass.getuser(), "mended in b.jsonl"), 3: (getpass.getuser(), "known"),
+    dismissed = {each["line"]: each["dismissal"] for each in json.loads(out) if each["status"] == "dismissed"}
+    assert {line: (each["by"], each["reason"]) for line, each in dismissed.items()} == {
+        1: (getpass.getuser(), "fixed in b.jsonl"), 3: (getpass.getuser(), "known"),
     }  # fmt: skip
     assert "shop_things_changes" in run(capsys, "show", "nothing")[1]  # the other tables are as they were
 
@@ -163,7 +163,7 @@ def test_dismissed_rejects_wait_no_more_and_are_shown_on_demand(
         (["--reason", "why"], 2, "choose rejects by"),
         (["a.jsonl", "--reason", "  "], 2, "the reason is empty"),
         (["a.jsonl:1", "b.jsonl", "a.jsonl:2", "--reason", "why"], 2, "waiting reject at b.jsonl, a.jsonl:2"),
-        (["a.jsonl", "--matching", "nobody says so", "--reason", "why"], 2, "none is waiting"),
+        (["a.jsonl", "--matching", "no such reason", "--reason", "why"], 2, "none is waiting"),
         (["--table", "shop.nothing", "--reason", "why"], 2, "no spec has this name"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What runs claim to have taken counts if theirs is the commit that made the batch; what does not count goes."""
+"""Claims of runs count only if their attempt committed the batch; all others are removed."""
 
 from functools import partial
 from typing import Any
@@ -30,7 +30,7 @@ def claim(batch: int, attempt: str, path: str, consumer: str = THINGS, to_line: 
 
 
 def older_inputs(spark: SparkSession, project: ProjectSpec) -> None:
-    """The ledger as it was before attempts had names, with one file."""
+    """The ledger of an older version without attempts, with one file."""
     schema = T.StructType([field for field in ledger_schema(names.INPUTS) if field.name != "attempt"])
     name = ledger_name(project, names.INPUTS)
     create(spark, project.catalog.name, name, schema, properties={"format-version": "2"})
@@ -39,16 +39,14 @@ def older_inputs(spark: SparkSession, project: ProjectSpec) -> None:
 
 
 @pytest.mark.slow
-def test_of_several_attempts_at_a_batch_only_the_one_that_made_it_counts(
-    spark: SparkSession, project: ProjectSpec
-) -> None:
+def test_only_the_attempt_that_committed_a_batch_counts(spark: SparkSession, project: ProjectSpec) -> None:
     changes = ledger_name(project, "changes")
     targets = {THINGS: changes, TWO: ledger_name(project, names.CONTROL)}
     create(spark, project.catalog.name, changes, T.StructType([T.StructField("batch", T.LongType())]))
     ensure_ledger(spark, project, names.CONTROL)
     older_inputs(spark, project)
     commit(spark, project, "changes", 1)
-    told, committed = partial(append_rows, spark, project), partial(commit, spark, project)
+    append, committed = partial(append_rows, spark, project), partial(commit, spark, project)
 
     def taken(batch: int, tidy: bool) -> dict[str, dict[str, int]]:
         found = taken_inputs(spark, project, targets, {THINGS: batch, TWO: 1}, tidy)
@@ -62,7 +60,7 @@ def test_of_several_attempts_at_a_batch_only_the_one_that_made_it_counts(
     committed("changes", 2, "a")
     committed(names.CONTROL, 1, "one")
     claims = [
-        claim(1, "late", "lost"),  # at a batch that an older siltstone made
+        claim(1, "late", "lost"),  # at a batch that an older version committed
         claim(2, "a", "a"),
         claim(2, "b", "a", to_line=9),
         claim(2, "b", "b"),
@@ -70,15 +68,15 @@ def test_of_several_attempts_at_a_batch_only_the_one_that_made_it_counts(
         claim(1, "one", "one", ONE),
         claim(1, "two", "two", TWO),
     ]
-    told(names.INPUTS, claims)
-    told(names.REJECTS, [{"batch": 2, "attempt": name, "consumer": THINGS} for name in ("a", "b")])
+    append(names.INPUTS, claims)
+    append(names.REJECTS, [{"batch": 2, "attempt": name, "consumer": THINGS} for name in ("a", "b")])
     expected = {THINGS: {"old": 1, "a": 1}, TWO: {}}
     assert (taken(2, tidy=False), len(claimed(names.INPUTS))) == (expected, 8)
     assert (taken(2, tidy=True), claimed(names.INPUTS)) == (expected, ["", "a", "one"])
     assert claimed(names.REJECTS) == ["a"]
 
-    told(names.INPUTS, [claim(2, "slow", "b"), claim(3, "d", "d")])
+    append(names.INPUTS, [claim(2, "slow", "b"), claim(3, "d", "d")])
     committed("changes", 3, "d")
     spark.sql(f"CALL {project.catalog.name}.system.expire_snapshots('{changes}', TIMESTAMP '2999-01-01', 1)")
-    assert taken(3, tidy=True) == {THINGS: {"old": 1, "d": 1}, TWO: {}}  # the others are to be taken again
+    assert taken(3, tidy=True) == {THINGS: {"old": 1, "d": 1}, TWO: {}}  # the others are taken a second time
     assert claimed(names.INPUTS) == ["", "a", "d", "one", "slow"]

@@ -1,4 +1,4 @@
-"""A run whose branch another run has dropped is told to run again, whatever it was about to do."""
+"""Every action of a run whose branch another run has dropped ends in an error that asks for a retry."""
 
 from collections.abc import Callable
 from functools import partial

@@ -19,7 +19,7 @@ def size(files: int = 1, megabytes: int = 1, rows: int = 100, deleted: int = 0) 
         (size(files=25), True),
         (size(files=40, megabytes=20 * 128), False),  # a large table has many files
         (size(files=45, megabytes=20 * 128), True),
-        (size(files=40, megabytes=40 * 128, rows=1_000_000, deleted=200_000), False),  # a night's deletes in each file
+        (size(files=40, megabytes=40 * 128, rows=1_000_000, deleted=200_000), False),  # a run's deletes in each file
         (size(files=40, megabytes=40 * 128, rows=1_000_000, deleted=300_001), True),
         (size(files=0, megabytes=0, rows=0), False),
     ],

@@ -1,4 +1,4 @@
-"""Columns of history get other names, and the property that tells them, at one time; columns become wider."""
+"""Columns of history are renamed in one commit with the property that has their names; columns become wider."""
 
 import pytest
 from pyspark.sql import Row, SparkSession

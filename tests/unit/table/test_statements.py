@@ -1,4 +1,4 @@
-"""The statements that a plan prints are those of the run."""
+"""The statements that a plan prints are those that a run executes."""
 
 from datetime import UTC, datetime
 
