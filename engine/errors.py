@@ -1,4 +1,4 @@
-"""All errors that siltstone raises. The class tells the operator what to do:
+"""All errors that siltstone raises. The class says what the operator should do:
 
     SiltstoneError                  exit  action
     ├── SpecError                      2  edit the spec or the project file
