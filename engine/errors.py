@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from siltstone.engine.counts import plural
+
 
 class SiltstoneError(Exception):
     """The root of the tree: a message, an optional hint, and the exit code of its class."""
@@ -74,8 +76,7 @@ class SpecError(SiltstoneError):
     def from_violations(cls, violations: Iterable[Violation]) -> SpecError:
         """One error for all violations, in the order of files, then of lines."""
         found = sorted(violations, key=lambda v: (str(v.file or ""), v.line or 0, v.column or 0))
-        counted = "1 violation" if len(found) == 1 else f"{len(found)} violations"
-        return cls(f"Cannot use the spec: {counted}.", violations=found)
+        return cls(f"Cannot use the spec: {len(found)} {plural('violation', len(found))}.", violations=found)
 
     def __str__(self) -> str:
         return super().__str__() + "".join(f"\n  {violation}" for violation in self.violations)

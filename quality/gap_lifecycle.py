@@ -6,11 +6,11 @@ from datetime import datetime
 from functools import reduce
 from typing import Final
 
+from siltstone.engine.counts import plural
 from siltstone.engine.schema.gap_record import ACKNOWLEDGED, HEALED, OPEN, REST, Gap, gap_id, id_of_finding
 from siltstone.engine.spec.model import TableSpec
 from siltstone.quality import catalogue
 from siltstone.quality.catalogue import CHECKS
-from siltstone.quality.counts import plural
 from siltstone.quality.results import Finding, Found, Known
 
 # Findings about one delivery or one run: nothing that arrives later can repair them, so they open no gap.

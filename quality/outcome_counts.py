@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from siltstone.engine.counts import counted
 from siltstone.quality import catalogue
-from siltstone.quality.counts import counted
 from siltstone.quality.results import Finding, Found
 from siltstone.quality.scope import Late
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
+from siltstone.engine.counts import counted
 from siltstone.engine.spec.model import ExpectationSpec, TableSpec
-from siltstone.quality.counts import counted
 from siltstone.quality.data_docs import build_pages
 from siltstone.quality.gx_library import great_expectations
 from siltstone.quality.results import FAILED, NOTED, PASSED, CheckResult

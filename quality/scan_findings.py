@@ -10,12 +10,12 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from siltstone.engine import names
+from siltstone.engine.counts import counted
 from siltstone.engine.formats import kind_of
 from siltstone.engine.ordering.snapshot_windows import chunk_windows, enclosing_windows
 from siltstone.engine.spec.model import Several, SnapshotSpec, TableSpec
 from siltstone.quality import catalogue
 from siltstone.quality.check_timeline import Columns, is_streamed, key_struct
-from siltstone.quality.counts import counted
 from siltstone.quality.snapshot_scans import Scan
 from siltstone.quality.source_clocks import ONE_LOG
 

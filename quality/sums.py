@@ -1,7 +1,7 @@
 """The sums of a run: every record that was read is accounted for, and every change has one outcome."""
 
+from siltstone.engine.counts import counted
 from siltstone.quality import catalogue
-from siltstone.quality.counts import counted
 from siltstone.quality.results import Finding, Found, Sums
 
 

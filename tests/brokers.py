@@ -23,6 +23,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from siltstone.engine.jars import Jar, jar_paths
 from siltstone.engine.java import java_program
+from tests.servers.process import free_port
 
 JARS = Path(__file__).parent / "data" / "kafka-4.1.1.jars"
 WORDS = "of-alice-alone"
@@ -189,12 +190,6 @@ def send(producer: Producer, topic: str, records: Iterable[Record]) -> None:
 def content(part: Any) -> bytes | None:
     """A key, a value or a header as bytes: bytes and None as they are, all else as JSON."""
     return part if part is None or isinstance(part, bytes) else json.dumps(part, separators=(",", ":")).encode()
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def is_open(port: int) -> bool:

@@ -17,7 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from tests.brokers import WORDS, Broker, free_port
+from tests.brokers import WORDS, Broker
+from tests.servers.process import free_port
 
 USER = "siltstone"
 SCRAM_WORDS = "of-scram-alone"

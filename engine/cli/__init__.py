@@ -5,10 +5,9 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version as version_of
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from siltstone.engine.cli import (
     drop_command,
@@ -24,6 +23,7 @@ from siltstone.engine.cli import (
     standard_output,
     table_commands,
 )
+from siltstone.engine.cli.command_group import CommandGroup
 from siltstone.engine.cli.output import print_error, write_line
 from siltstone.engine.errors import SiltstoneError, SpecError, gist
 from siltstone.engine.storage import storage_error
@@ -31,8 +31,6 @@ from siltstone.engine.storage import storage_error
 UNEXPECTED_EXIT_CODE = 1
 GC_THRESHOLD = 100_000  # collections while thousands of modules load would take a tenth of a short command's time
 DEBUG_HINT = "set SILTSTONE_DEBUG=1 to see the traceback; Spark's log is spark.log in siltstone's cache folder."
-
-LONGEST_HELP = 1_000
 
 
 def print_version(wanted: bool) -> None:
@@ -42,19 +40,9 @@ def print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-class WholeHelp(TyperGroup):
-    """Lists commands with their whole first sentence, which wraps at any width and is never cut."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, command.get_short_help_str(limit=LONGEST_HELP)) for name, command in commands if command]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
-
-
 app = typer.Typer(
     name="siltstone",
-    cls=WholeHelp,
+    cls=CommandGroup,
     help="Turn change-data-capture streams into Iceberg tables: the latest state and the SCD2 history.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from siltstone.engine.cli.output import console, counted, note, print_grid, shown_path
+from siltstone.engine.cli.output import console, note, print_grid, shown_path
+from siltstone.engine.counts import counted
 
 if TYPE_CHECKING:
     from siltstone.engine.report import CheckReport, RunReport

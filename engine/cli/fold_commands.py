@@ -13,6 +13,7 @@ from siltstone.engine.cli.options import (
     ProjectOption,
     SpecArguments,
     TableArgument,
+    UntilOption,
     WaitOption,
     open_project,
     parse_keys,
@@ -51,10 +52,7 @@ def add_commands(app: typer.Typer) -> None:
 
 def plan(
     specs: SpecArguments = None,
-    until: Annotated[
-        str | None,
-        typer.Option(help="Leave out files modified, records, and commits to a source table, after this time (UTC)."),
-    ] = None,
+    until: UntilOption = None,
     sql: Annotated[
         bool, typer.Option("--sql", help="Also print the SQL statements that would write the tables.")
     ] = False,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from siltstone.engine.cli.command_group import CommandGroup
 from siltstone.engine.cli.options import JsonOption, ProjectOption, open_project
 from siltstone.engine.cli.output import STYLES, console, note, print_json, write_line
 from siltstone.engine.names import CHECKS
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from siltstone.engine.schema.gap_record import Gap
     from siltstone.engine.spec.model import ProjectSpec
 
-gaps = typer.Typer(help="List and acknowledge ordering gaps.", no_args_is_help=True, rich_markup_mode=None)
+gaps = typer.Typer(
+    cls=CommandGroup, help="List and acknowledge ordering gaps.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 def add_commands(app: typer.Typer) -> None:

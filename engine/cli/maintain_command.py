@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siltstone.engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, parse_span
-from siltstone.engine.cli.output import console, counted, number, print_grid, print_json
+from siltstone.engine.cli.output import console, number, print_grid, print_json
 from siltstone.engine.cli.spark_command import spark_work
+from siltstone.engine.counts import counted
 
 if TYPE_CHECKING:
     from siltstone.engine.report import MaintenanceReport, TableSize

@@ -29,6 +29,10 @@ SpecArguments = Annotated[
     typer.Argument(help="Specs, or folders of specs. Default: specs/ in the project.", show_default=False),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+UntilOption = Annotated[
+    str | None,
+    typer.Option(help="Leave out files modified, records, and commits to a source table, after this time (UTC)."),
+]
 WaitOption = Annotated[
     float,
     typer.Option(min=0, help="Seconds to wait for another run to end, before the command ends with exit code 75."),

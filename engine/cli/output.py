@@ -53,18 +53,6 @@ def shown_path(path: str) -> str:
     return path.removeprefix(here) if path != here else path
 
 
-def counted(value: int, thing: str) -> str:
-    """A count with its noun: `1 record`, `2,000 records`."""
-    return f"{value:,} {thing}" if value == 1 else f"{value:,} {plural(thing)}"
-
-
-def plural(noun: str) -> str:
-    """The plural of an English noun: `record` -> `records`, `entry` -> `entries`, `batch` -> `batches`."""
-    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
-        return noun[:-1] + "ies"
-    return noun + ("es" if noun.endswith(("ch", "sh", "s", "x")) else "s")
-
-
 def print_error(message: str, hint: str | None = None, details: Iterable[str] = ()) -> None:
     """Print a message in red, its details, and a hint."""
     from rich.text import Text
@@ -124,31 +112,29 @@ def grid(
     from rich.text import Text
 
     lines = [list(line) for line in cells]
-    limit = _word_limit(names, lines)
-    lines = [
-        [cell if name in whole else _cut_words(cell, limit) for name, cell in zip(names, line, strict=True)]
-        for line in lines
-    ]
-
+    longest = [max(len(word) for word in [name, *_words(lines, at)]) for at, name in enumerate(names)]
+    limit = _word_limit(longest)
     table = Table(
         box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", header_style="bold", pad_edge=False
     )
-    for position, name in enumerate(names):
-        longest = max((len(word) for line in lines for word in line[position].split()), default=0)
-        table.add_column(Text(name), overflow="fold", no_wrap=name in whole, min_width=max(longest, len(name)))
+    for name, length in zip(names, longest, strict=True):
+        least = length if name in whole else max(min(length, limit), len(name))
+        table.add_column(Text(name), overflow="fold", no_wrap=name in whole, min_width=least)
     for line in lines:
-        table.add_row(*(Text(cell, style=STYLES.get(cell, "dim" if cell == NULL else "")) for cell in line))
+        fitting = (cell if name in whole else _cut_words(cell, limit) for name, cell in zip(names, line, strict=True))
+        table.add_row(*(Text(cell, style=STYLES.get(cell, "dim" if cell == NULL else "")) for cell in fitting))
     return table
 
 
-def _word_limit(names: Sequence[str], lines: Sequence[Sequence[str]]) -> int:
+def _words(lines: Iterable[Sequence[str]], column: int) -> Iterable[str]:
+    return (word for line in lines for word in line[column].split())
+
+
+def _word_limit(longest: Sequence[int]) -> int:
     """The greatest length of a word with which the longest words of all columns fit into one line."""
-    words = [
-        max([len(name), *(len(word) for line in lines for word in line[i].split())]) for i, name in enumerate(names)
-    ]
-    room = console(piped_width=WHOLE_WIDTH).width - 3 * len(names)
-    limit = max(words, default=0)
-    while limit > LEAST_WORD_WIDTH and sum(min(word, limit) for word in words) > room:
+    room = console(piped_width=WHOLE_WIDTH).width - 3 * len(longest)
+    limit = max(longest, default=0)
+    while limit > LEAST_WORD_WIDTH and sum(min(length, limit) for length in longest) > room:
         limit -= 1
     return limit
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siltstone.engine.cli.check_output import print_page
+from siltstone.engine.cli.command_group import CommandGroup
 from siltstone.engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, open_project
-from siltstone.engine.cli.output import counted, note, number, print_grid, print_json, shown_path, write_line
+from siltstone.engine.cli.output import note, number, print_grid, print_json, shown_path, write_line
 from siltstone.engine.cli.spark_command import spark_work
+from siltstone.engine.counts import counted
 from siltstone.engine.errors import SpecError
 
 if TYPE_CHECKING:
@@ -28,7 +30,9 @@ TableOption = Annotated[
     typer.Argument(help="The name of the table at its source, as `rejects list` prints it. Default: all tables."),
 ]
 
-commands = typer.Typer(help="List, show, replay and dismiss records that could not be decoded.", no_args_is_help=True)
+commands = typer.Typer(
+    cls=CommandGroup, help="List, show, replay and dismiss records that could not be decoded.", no_args_is_help=True
+)
 
 
 def add_commands(app: typer.Typer) -> None:

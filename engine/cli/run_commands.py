@@ -1,13 +1,13 @@
 """catch-up and check: parse the arguments, run, and print the report."""
 
 import uuid
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from siltstone.engine.cli.check_output import print_checked, print_checks, print_page
 from siltstone.engine.cli.fold_commands import end_with, print_errors, print_notes
-from siltstone.engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, parse_time
+from siltstone.engine.cli.options import JsonOption, ProjectOption, SpecArguments, UntilOption, WaitOption, parse_time
 from siltstone.engine.cli.output import console, number, print_grid, print_json, shown_path
 from siltstone.engine.cli.spark_command import spark_work
 
@@ -26,10 +26,7 @@ def add_commands(app: typer.Typer) -> None:
 
 def catch_up(
     specs: SpecArguments = None,
-    until: Annotated[
-        str | None,
-        typer.Option(help="Leave out files modified, records, and commits to a source table, after this time (UTC)."),
-    ] = None,
+    until: UntilOption = None,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
     project: ProjectOption = None,

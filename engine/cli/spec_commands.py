@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from siltstone.engine.cli.options import JsonOption, ProjectOption, SpecArguments, open_project
-from siltstone.engine.cli.output import counted, note, print_grid, print_json, shown_path, write_line
+from siltstone.engine.cli.output import note, print_grid, print_json, shown_path, write_line
+from siltstone.engine.counts import counted
 from siltstone.engine.errors import SpecError
 
 

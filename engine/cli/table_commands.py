@@ -17,7 +17,8 @@ from siltstone.engine.cli.options import (
     parse_keys,
     parse_time,
 )
-from siltstone.engine.cli.output import counted, note, print_json, print_rows, with_changed, write_line
+from siltstone.engine.cli.output import note, print_json, print_rows, with_changed, write_line
+from siltstone.engine.counts import counted
 from siltstone.engine.errors import SpecError
 from siltstone.engine.names import (
     BATCH,

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
+from siltstone.engine.counts import plural
 from siltstone.engine.decode.formats.datastream import ROW_ID
 from siltstone.engine.errors import SourceError, SpecError, writing
 from siltstone.engine.formats import format_of
@@ -412,11 +413,11 @@ def _decide(what: str, candidates: Sequence[str]) -> str:
 
 
 def _changes(table: FoundTable) -> str:
-    return "1 change" if table.changes == 1 else f"{table.changes} changes"
+    return f"{table.changes} {plural('change', table.changes)}"
 
 
 def _counted(table: FoundTable, place: EventPlace) -> str:
-    files = f"1 {place.unit}" if len(table.files) == 1 else f"{len(table.files)} {place.unit}s"
+    files = f"{len(table.files)} {plural(place.unit, len(table.files))}"
     return f"{'' if table.whole else 'the first '}{_changes(table)} in {files}"
 
 

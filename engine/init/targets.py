@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from siltstone.engine.spec.collisions import own_tables
-from siltstone.engine.spec.config_models import TargetConfig
 from siltstone.engine.spec.interpolation import as_written
 from siltstone.engine.spec.resolve import target_values
+from siltstone.engine.spec.table_config import TargetConfig
 from siltstone.engine.spec.yaml_document import read_document
 
 PLACES: Final = ("latest", "history", "changes")

@@ -10,6 +10,7 @@ from queue import SimpleQueue
 from pyspark.sql import SparkSession
 
 from siltstone.engine import machine
+from siltstone.engine.counts import counted
 from siltstone.engine.errors import SiltstoneError
 from siltstone.engine.fold.context import FoldContext, check_settings, is_outdated, open_fold
 from siltstone.engine.fold.foreign_writes import foreign_writes, refuse_foreign_writes, replaced_notes, settle_tags
@@ -291,4 +292,4 @@ def table_report(context: FoldContext, ingested: IngestResult, status: str) -> T
 def read_step(records: int, seconds: float) -> str:
     """The progress after reading: the number of records and the rate."""
     rate = f" ({records / seconds:,.0f} per second)" if records >= SHOWN_RATE and seconds >= 1 else ""
-    return f"read {records:,} {'record' if records == 1 else 'records'} in {seconds:.1f} s{rate}"
+    return f"read {counted(records, 'record')} in {seconds:.1f} s{rate}"

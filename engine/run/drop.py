@@ -14,9 +14,9 @@ from siltstone.engine.run.exclusive_run import one_run
 from siltstone.engine.run.run_context import record_interrupted_run
 from siltstone.engine.run.run_reports import Progress, silent
 from siltstone.engine.spec import with_tables
-from siltstone.engine.spec.config_models import TargetConfig
 from siltstone.engine.spec.model import ProjectSpec, TargetSpec
 from siltstone.engine.spec.resolve import target_values
+from siltstone.engine.spec.table_config import TargetConfig
 from siltstone.engine.table.catalog import exists, load
 from siltstone.engine.table.commit import own_marker
 from siltstone.engine.table.drop_tables import remove_rows, remove_table

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from siltstone.engine.spec.config_models import ProjectConfig, TableConfig
+from siltstone.engine.spec.project_config import ProjectConfig
+from siltstone.engine.spec.table_config import TableConfig
 
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 SPEC_SCHEMA: Final = "spec.schema.json"

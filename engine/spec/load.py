@@ -13,11 +13,13 @@ from pydantic import BaseModel, ValidationError
 from siltstone.engine.errors import SpecError, Violation
 from siltstone.engine.formats import format_of
 from siltstone.engine.spec.collisions import collisions
-from siltstone.engine.spec.config_models import ProjectConfig, RegistryConfig, TableConfig
 from siltstone.engine.spec.cross_checks import disagreements
 from siltstone.engine.spec.interpolation import Interpolation
 from siltstone.engine.spec.model import ProjectSpec, RegistrySpec, TableSpec
+from siltstone.engine.spec.project_config import ProjectConfig
 from siltstone.engine.spec.resolve import project_values, registry_values, table_values
+from siltstone.engine.spec.source_config import RegistryConfig
+from siltstone.engine.spec.table_config import TableConfig
 from siltstone.engine.spec.value_checks import ONE_PLACE
 from siltstone.engine.spec.violations import model_violations
 from siltstone.engine.spec.yaml_document import Document, read_document

@@ -12,17 +12,6 @@ from siltstone.engine.formats.rows import ROWS
 from siltstone.engine.names import IS_CURRENT, TOPICS, VALID_FROM, VALID_TO
 from siltstone.engine.spec.check_names import CHECK_SEVERITY, COMPACTED
 from siltstone.engine.spec.columns import parse_column_type
-from siltstone.engine.spec.config_models import (
-    ColumnConfig,
-    HistoryNamesConfig,
-    KafkaConfig,
-    ProjectConfig,
-    RegistryConfig,
-    SourceConfig,
-    TableConfig,
-    TableQualityConfig,
-    TargetConfig,
-)
 from siltstone.engine.spec.defaults import masked_default, stored_default
 from siltstone.engine.spec.interpolation import FromEnvironment, like
 from siltstone.engine.spec.layouts import TableLayout
@@ -43,7 +32,16 @@ from siltstone.engine.spec.model import (
     TableSpec,
     TargetSpec,
 )
+from siltstone.engine.spec.project_config import ProjectConfig
 from siltstone.engine.spec.rows_format import RowsSpec, condition_columns, second_digits, sequence_kind
+from siltstone.engine.spec.source_config import KafkaConfig, RegistryConfig, SourceConfig
+from siltstone.engine.spec.table_config import (
+    ColumnConfig,
+    HistoryNamesConfig,
+    TableConfig,
+    TableQualityConfig,
+    TargetConfig,
+)
 from siltstone.engine.storage import StoreSettings, completed, environment_settings, is_remote, of_stores, scheme_of
 
 

@@ -105,27 +105,27 @@ def delete_rows(spark: SparkSession, project: ProjectSpec, table: str, where: st
 
     There is no commit if no row matches or the ledger does not exist.
     """
-    name = ledger_name(project, table)
-    if not exists(spark, project.catalog.name, name):
-        return 0
-    rows = f"FROM {identifier(project.catalog.name, name)} WHERE {where}"
-    number = spark.sql(f"SELECT 1 {rows}", args=dict(args)).count()
-    if number:  # a delete of no rows would be a commit too
-        with ONE_APPENDS, one_boundary(name):
-            spark.sql(f"DELETE {rows}", args=dict(args))
-    return number
+    return _change_rows(spark, project, table, "DELETE FROM {table}", where, args)
 
 
 def clear_records(spark: SparkSession, project: ProjectSpec, consumer: str) -> None:
     """Remove the texts of a consumer's rejects, which stay with their places and reasons: a column is masked now."""
-    name = ledger_name(project, names.REJECTS)
+    where = "consumer = :consumer AND record IS NOT NULL"
+    _change_rows(spark, project, names.REJECTS, "UPDATE {table} SET record = NULL", where, {"consumer": consumer})
+
+
+def _change_rows(
+    spark: SparkSession, project: ProjectSpec, table: str, statement: str, where: str, args: Mapping[str, Any]
+) -> int:
+    name = ledger_name(project, table)
     if not exists(spark, project.catalog.name, name):
-        return
-    table, where = identifier(project.catalog.name, name), "consumer = :consumer AND record IS NOT NULL"
-    if spark.sql(f"SELECT 1 FROM {table} WHERE {where} LIMIT 1", args={"consumer": consumer}).isEmpty():
-        return  # an update of nothing is a commit, too
-    with ONE_APPENDS, one_boundary(name):
-        spark.sql(f"UPDATE {table} SET record = NULL WHERE {where}", args={"consumer": consumer})
+        return 0
+    stored = identifier(project.catalog.name, name)
+    number = spark.sql(f"SELECT 1 FROM {stored} WHERE {where}", args=dict(args)).count()
+    if number:  # a change of no rows would be a commit too
+        with ONE_APPENDS, one_boundary(name):
+            spark.sql(f"{statement.format(table=stored)} WHERE {where}", args=dict(args))
+    return number
 
 
 def read_ledger(spark: SparkSession, project: ProjectSpec, table: str) -> DataFrame | None:

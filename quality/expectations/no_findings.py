@@ -19,7 +19,7 @@ from great_expectations.render.components import LegacyDiagnosticRendererType
 from great_expectations.render.renderer.renderer import renderer
 from great_expectations.render.renderer_configuration import RendererConfiguration, RendererValueType
 
-from siltstone.quality.counts import counted
+from siltstone.engine.counts import counted
 
 METRIC = "siltstone.findings"
 SHOWN = ("position_from", "position_to", "key", "message", "acknowledged")

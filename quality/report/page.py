@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from siltstone.engine.counts import counted
 from siltstone.engine.report import NOT_WELL, NOTHING_NEW
 from siltstone.engine.schema.gap_record import ACKNOWLEDGED, HEALED, OPEN, Gap, iso
-from siltstone.quality.counts import counted
 from siltstone.quality.report.facts import CheckFact, Facts, RunFact, TableFacts
 from siltstone.quality.report.pictures import OUTCOMES, drawn, duration, is_grave
 from siltstone.quality.report.verdict import (

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from siltstone.engine.counts import counted
 from siltstone.engine.schema.gap_record import ACKNOWLEDGED, OPEN, Gap
-from siltstone.quality.counts import counted
 from siltstone.quality.report.facts import LogFact, RunFact, TableFacts
 
 if TYPE_CHECKING:

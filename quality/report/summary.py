@@ -3,8 +3,8 @@
 from dataclasses import asdict
 from typing import Any
 
+from siltstone.engine.counts import counted
 from siltstone.engine.reader.position_reader import shown_span
-from siltstone.quality.counts import counted
 from siltstone.quality.report.facts import Facts, TableFacts
 from siltstone.quality.report.page import moment, sentence, words
 from siltstone.quality.report.verdict import (

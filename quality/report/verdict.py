@@ -7,10 +7,10 @@ from enum import StrEnum
 from itertools import groupby, pairwise
 from statistics import median_low
 
+from siltstone.engine.counts import counted
 from siltstone.engine.decode.position_notation import Notation
 from siltstone.engine.report import BLOCKED, INTERRUPTED, NOT_WELL
 from siltstone.engine.schema.gap_record import ACKNOWLEDGED, HEALED, OPEN, Gap
-from siltstone.quality.counts import counted
 from siltstone.quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, TableFacts
 from siltstone.quality.results import FAILED, NOT_AVAILABLE
 

@@ -23,8 +23,9 @@ from siltstone.engine.schema import control_kinds
 from siltstone.engine.schema.change_row import change_schema
 from siltstone.engine.schema.history_row import history_schema, latest_schema
 from siltstone.engine.spec.check_names import CHECK_NAMES, CHECK_SEVERITY
-from siltstone.engine.spec.config_models import ProjectConfig, TableConfig
 from siltstone.engine.spec.model import StartingSpec, TrackSpec
+from siltstone.engine.spec.project_config import ProjectConfig
+from siltstone.engine.spec.table_config import TableConfig
 from siltstone.engine.table.ledger import SCHEMAS
 from siltstone.quality.catalogue import SUMMARIES
 from siltstone.quality.gap_lifecycle import EVENTS

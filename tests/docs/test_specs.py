@@ -12,7 +12,8 @@ import pytest
 
 from siltstone.engine.errors import SpecError
 from siltstone.engine.spec import load_project, load_spec, table_spec
-from siltstone.engine.spec.config_models import ProjectConfig, TableConfig
+from siltstone.engine.spec.project_config import ProjectConfig
+from siltstone.engine.spec.table_config import TableConfig
 from siltstone.engine.spec.yaml_document import read_document
 from tests.docs.markdown import Block, blocks, name_of, pages
 

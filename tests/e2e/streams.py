@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from siltstone.engine.report import RunReport, TableReport
 from siltstone.engine.run import catch_up
 from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec, TableSpec
+
+catch_up_module = import_module("siltstone.engine.run.catch_up")
+"""The module of `catch_up`, for tests that replace a step: the package has the function under this name."""
 
 THINGS = "shop.things"
 START_MS = 1_704_067_200_000  # 2024-01-01 00:00:00 UTC

@@ -139,18 +139,18 @@ def test_records_of_no_table_are_told_by_the_check_of_each_table_and_in_the_repo
     file = shop.write("a.jsonl", [other, *GOOD, "{not JSON\n", "{neither\n", HALF[:60]])
     specs = [shop.spec(rejects=1.0), shop.spec("shop.others", rejects=1.0)]
 
-    def told() -> list[tuple[str, int, str]]:
+    def message() -> list[tuple[str, int, str]]:
         report = catch_up(shop.project, specs, shop.spark, checks=checks_of_run)
         assert report.exit_code == 0, report.tables
         checks = [check for table in report.tables for check in table.checks or () if check.check == "rejects"]
         return [(check.status, check.observed, check.message) for check in checks]
 
     what = "2 records of the source name no table and may be of this one: not JSON (2, first at line 4 of"
-    assert told() == [("failed", 2, f"{what} file:{file})")] * 2
+    assert message() == [("failed", 2, f"{what} file:{file})")] * 2
     (lost,) = facts_of(shop.project).rejects
     assert (lost.source, lost.reason, lost.count, lost.line) == (str(shop.events), "not JSON", 2, 4)
     shop.write("b.jsonl", [insert(8, row(8, "Zoe")), event("c", 9, None, row(2, "Olga"), "shop.others")])
-    assert told() == [("passed", 0, "nothing found")] * 2
+    assert message() == [("passed", 0, "nothing found")] * 2
 
 
 def test_a_source_that_is_not_there_says_what_was_looked_for(shop: Shop) -> None:
@@ -285,14 +285,14 @@ def refused(shop: Shop, folder: str, lines: str, **source: str) -> str:
 
 
 def test_another_format_is_named_where_no_line_can_be_decoded(shop: Shop) -> None:
-    told = refused(shop, "operations", CANAL * 3, format="shareplex-json")
-    assert "none of its 3 records can be decoded (3 x meta is missing (file:" in told
-    assert "events/operations/a.jsonl:1)); they look like canal-json. Nothing was taken. Hint: check source" in told
-    told = refused(shop, "rows", CANAL * 3, format="rows", sequence_by="seq")
-    assert '(3 x sequence column "seq" is null or missing (file:' in told
-    assert "/a.jsonl:1)); they look like canal-json. Nothing was taken." in told
-    told = refused(shop, "avro", CANAL, format="datastream-avro")
-    assert "it is not an Avro file. It looks like canal-json. Hint:" in told
+    message = refused(shop, "operations", CANAL * 3, format="shareplex-json")
+    assert "none of its 3 records can be decoded (3 x meta is missing (file:" in message
+    assert "events/operations/a.jsonl:1)); they look like canal-json. Nothing was taken. Hint: check source" in message
+    message = refused(shop, "rows", CANAL * 3, format="rows", sequence_by="seq")
+    assert '(3 x sequence column "seq" is null or missing (file:' in message
+    assert "/a.jsonl:1)); they look like canal-json. Nothing was taken." in message
+    message = refused(shop, "avro", CANAL, format="datastream-avro")
+    assert "it is not an Avro file. It looks like canal-json. Hint:" in message
 
 
 def test_what_a_file_of_another_kind_looks_like_is_told(shop: Shop) -> None:
@@ -325,15 +325,15 @@ def test_what_a_file_of_another_kind_looks_like_is_told(shop: Shop) -> None:
         for name, (form, _) in kinds.items()
     ]
     report = catch_up(shop.project, [table_spec(mapping, shop.project) for mapping in mappings], shop.spark)
-    told = {f"shop.{name[:3]}": likeness for name, (_, likeness) in kinds.items()}
+    message = {f"shop.{name[:3]}": likeness for name, (_, likeness) in kinds.items()}
     assert [table.exit_code for table in report.tables] == [3] * len(kinds)
-    assert [table.table for table in report.tables if f"ook like {told[table.table]}" not in table.error] == []
+    assert [table.table for table in report.tables if f"ook like {message[table.table]}" not in table.error] == []
 
 
 def test_a_sequence_column_that_is_not_there_is_named(shop: Shop) -> None:
-    told = refused(shop, "rows", '{"id": 1, "seq": 1}\n', format="rows", sequence_by="sek")
-    assert 'none of its 1 records can be decoded (1 x sequence column "sek" is null or missing (file:' in told
-    assert "look like" not in told
+    message = refused(shop, "rows", '{"id": 1, "seq": 1}\n', format="rows", sequence_by="sek")
+    assert 'none of its 1 records can be decoded (1 x sequence column "sek" is null or missing (file:' in message
+    assert "look like" not in message
 
 
 def test_another_format_is_named_where_the_key_is_no_column_of_it_or_another_table_was_there_first(shop: Shop) -> None:

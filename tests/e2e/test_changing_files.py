@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,7 @@ from pyspark.sql import SparkSession
 
 from siltstone.engine.ingest import append_changes
 from siltstone.engine.spec.model import ProjectSpec
-from tests.e2e.streams import Shop, insert, row, update
-
-catch_up_module = import_module("siltstone.engine.run.catch_up")  # the package has the function under this name
+from tests.e2e.streams import Shop, catch_up_module, insert, row, update
 
 FIRST = [insert(number, row(number, f"first {number}")) for number in range(1, 6)]
 SECOND = [update(10 + number, row(number, f"second {number}")) for number in range(1, 6)]

@@ -78,16 +78,16 @@ def moved(second: int, lsn: int, old: int, new: int, headers: bool) -> list[str]
 
 def key_changes(headers: bool) -> dict[str, Case]:
     """Key changes whose halves come in two batches: the delete half first, the insert half first, and a chain."""
-    told = "with headers" if headers else "without headers"
+    how = "with headers" if headers else "without headers"
     first = postgresql("c", 1, 900, None, image(1, "long"), 800)
     (gone, come), (on, there) = moved(5, 2000, 1, 2, headers), moved(6, 3000, 2, 3, headers)
-    again = moved(7, 4000, 3, 4, headers)
+    onward = moved(7, 4000, 3, 4, headers)
     moved_once = [(2, "long")], [(1, "long", 1), (1, None, 5), (2, "long", 5)]
     return {
-        f"a key change {told}, its insert apart": Case([first, gone], [come], *moved_once),
-        f"a key change {told}, its delete apart": Case([first, come], [gone], *moved_once),
-        f"a key change {told}, its row apart": Case([first], [come, gone], *moved_once),
-        f"three key changes {told}": Case([first, come, there, again[0]], [gone, on, again[1]], [(4, "long")]),
+        f"a key change {how}, its insert in another batch": Case([first, gone], [come], *moved_once),
+        f"a key change {how}, its delete in another batch": Case([first, come], [gone], *moved_once),
+        f"a key change {how}, its row in another batch": Case([first], [come, gone], *moved_once),
+        f"three key changes {how}": Case([first, come, there, onward[0]], [gone, on, onward[1]], [(4, "long")]),
     }
 
 

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,9 +25,7 @@ from siltstone.engine.run_lock import read_note
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec
 from siltstone.engine.table.commit import Branch
 from siltstone.engine.table.ledger import append_rows
-from tests.e2e.streams import LATE, PROMPT, THINGS, Shop, delete, insert, read, row, update
-
-catch_up_module = import_module("siltstone.engine.run.catch_up")  # the package has the function under this name
+from tests.e2e.streams import LATE, PROMPT, THINGS, Shop, catch_up_module, delete, insert, read, row, update
 
 PARTS = "shop.parts"
 

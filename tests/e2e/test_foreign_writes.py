@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,9 +13,7 @@ from siltstone.engine.run import catch_up, plan, rebuild, replay, reread, verify
 from siltstone.engine.spec.model import ColumnSpec, ProjectSpec
 from siltstone.engine.table.catalog import load
 from siltstone.quality.validate import check_table, checks_of_run
-from tests.e2e.streams import Shop, insert, row, update
-
-catch_up_module = import_module("siltstone.engine.run.catch_up")  # the package has the function under this name
+from tests.e2e.streams import Shop, catch_up_module, insert, row, update
 
 CHANGES, HISTORY, LATEST = "shop_things_changes", "shop_things_h", "shop_things"
 TABLES = (CHANGES, HISTORY, LATEST)

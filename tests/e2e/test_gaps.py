@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -23,9 +22,7 @@ from siltstone.engine.spec.model import ProjectSpec, QualitySpec
 from siltstone.engine.table.gap_table import update_gaps
 from siltstone.quality import validate
 from siltstone.quality.validate import checks_of_run
-from tests.e2e.streams import START_MS, THINGS, Shop, event, insert, row
-
-catch_up_module = import_module("siltstone.engine.run.catch_up")  # the package has the function under this name
+from tests.e2e.streams import START_MS, THINGS, Shop, catch_up_module, event, insert, row
 
 ALICE = '{"id":1}'
 TRUST = (names.COMPLETE_THROUGH, names.COMPLETE_THROUGH_BY, names.SEALED_UP_TO, names.OPEN_GAPS, names.CHECKED_BATCH)

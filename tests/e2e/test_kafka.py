@@ -27,11 +27,12 @@ from siltstone.engine.run import catch_up, explain, plan, replay, reread
 from siltstone.engine.spec.model import CatalogSpec, ColumnSpec
 from siltstone.quality.report.collect import collect
 from siltstone.quality.report.write_report import write_page
-from tests.brokers import WORDS, Broker, Record, free_port, until
+from tests.brokers import WORDS, Broker, Record, until
 from tests.e2e.streams import COLUMNS, START_MS, Shop, delete, insert, row, update
 from tests.e2e.test_exactly_once import Killed, dies_before
 from tests.e2e.topics import TopicShop, keyed, offsets
 from tests.framed import envelope, frame, message, record, schemas_file
+from tests.servers.process import free_port
 from tests.unit.decode.formats.debezium_events import SOURCE
 
 Open = Callable[..., TopicShop]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,18 +13,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.e2e.store_projects import FIRST, SECOND, SECRETS, StoreProject, Tables, delivered
+from tests.e2e.streams import catch_up_module
 from tests.e2e.test_postgresql_and_s3 import USER_TEXT
 from tests.servers.gate import Gate, gate_to
 from tests.servers.postgresql import PASSWORD, PostgreSql
 from tests.servers.s3 import S3
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("initdb") is None and not list(Path("/usr/lib").glob("postgresql/*/bin/initdb")),
-                       reason="PostgreSQL is not installed"),
-]  # fmt: skip
+pytestmark = pytest.mark.slow
 Capsys = pytest.CaptureFixture[str]
-run_module: Any = import_module("siltstone.engine.run.catch_up")
 MOMENTS = (
     "list_source_batch",
     "read_source_batch",
@@ -78,7 +72,7 @@ def test_a_server_that_goes_away_in_a_run(
     project.run(capsys, "catch-up")
     s3.put(f"{events}/b.jsonl", delivered(SECOND))
     gate = store_gate if server == "store" else catalog_gate
-    original = getattr(run_module, moment)
+    original = getattr(catch_up_module, moment)
 
     def gone(*arguments: Any, **more: Any) -> Any:
         gate.shut()
@@ -86,7 +80,7 @@ def test_a_server_that_goes_away_in_a_run(
 
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(run_module, moment, gone)
+            patch.setattr(catch_up_module, moment, gone)
             message = project.run(capsys, "catch-up", ends=3 if (server, moment) in SOURCE_FAILS else 6)
     finally:
         gate.open()

@@ -21,9 +21,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from siltstone.engine.counts import counted
 from siltstone.engine.session import spark_session
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
-from siltstone.quality.counts import counted
 from siltstone.quality.results import Finding
 from tests.conftest import TEST_CONF
 from tests.quality.fault_runs import TableFinding, a_place, deliver, places, scored, unexplained

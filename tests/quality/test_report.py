@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from siltstone.engine.counts import counted
 from siltstone.engine.schema.gap_record import OPEN
 from siltstone.quality.catalogue import CHECKS
-from siltstone.quality.counts import counted
 from siltstone.quality.report.facts import Facts, RejectsFact, TableFacts
 from siltstone.quality.report.page import PICTURED, page
 from siltstone.quality.report.pictures import YEAR, drawn, lag_over_time

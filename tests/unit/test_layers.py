@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 # From the lowest to the highest. Parts of one layer do not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
+    ("engine.counts",),
     # Of formats, decoders are loaded by name, when they are used.
     ("engine.errors", "engine.names", "engine.formats", "engine.atomic_file"),
     (

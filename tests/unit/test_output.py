@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from siltstone.engine.cli import output
-from siltstone.engine.cli.output import counted, cut_middle, grid, print_grid, shown_path, with_changed
+from siltstone.engine.cli.output import cut_middle, grid, print_grid, shown_path, with_changed
+from siltstone.engine.counts import counted
 
 NAMES = ("table", "status")
 LONG = ("inventory.customer_addresses_of_the_archive_history", "ok")

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
+from siltstone.engine.counts import plural
 from siltstone.engine.decode.json_value import plain_text
 from siltstone.engine.decode.row_shape import ColumnShape, Encoding
 from siltstone.engine.decode.types import decimals
@@ -142,21 +143,17 @@ def _more_digits(number: Decimal, kind: T.DecimalType) -> str | None:
     before, after = decimals.digits_of(number)
     parts = (("before", before, kind.precision - kind.scale), ("after", after, kind.scale))
     lacking = [
-        f"it needs {_counted(needed)} {side} the point; {kind.simpleString()} holds {held}"
+        f"it needs {needed} {plural('digit', needed)} {side} the point; {kind.simpleString()} holds {held}"
         for side, needed, held in parts
         if needed > held
     ]
     return "; ".join(lacking) or None
 
 
-def _counted(digits: int) -> str:
-    return "1 digit" if digits == 1 else f"{digits} digits"
-
-
 def _wider_type(number: Decimal) -> str:
     before, after = decimals.digits_of(number)
     if after:
-        return f"it needs {_counted(after)} after the point"
+        return f"it needs {after} {plural('digit', after)} after the point"
     if LONG[0] <= number <= LONG[1]:
         return "it needs bigint"
     return f"it needs decimal({before},0)" if before <= decimals.MOST_DIGITS else "it needs string"
