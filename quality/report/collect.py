@@ -19,7 +19,6 @@ from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from siltstone.engine.timestamps import EPOCH
 from siltstone.quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, SchemaChange, TableFacts
 from siltstone.quality.report.stream_facts import Commits, commits_of, late_and_log
-from siltstone.quality.results import shown_status
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -150,11 +149,11 @@ def checks_of(
 
 
 def check_of(row: Mapping[str, Any]) -> CheckFact:
-    """A row of the checks ledger as a fact. A check of severity info never has the status failed."""
+    """A row of the checks ledger as a fact."""
     return CheckFact(
         row["check"],
         row["severity"],
-        shown_status(row["severity"], row["status"]),
+        row["status"],
         row["observed"] or 0,
         row["message"] or "",
         row["checked_at"].astimezone(UTC),

@@ -32,7 +32,7 @@ class RunFact:
 
 @dataclass(frozen=True, slots=True)
 class CheckFact:
-    """The last result of one check of a table."""
+    """The last result of one check of a table. A check of severity info never has the status failed."""
 
     check: str
     severity: str
@@ -45,10 +45,8 @@ class CheckFact:
     keys: tuple[str, ...] = ()
     hint: str | None = None
 
-    @property
-    def shown_status(self) -> str:
-        """The status as people see it: a check of severity info never fails."""
-        return shown_status(self.severity, self.status)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "status", shown_status(self.severity, self.status))
 
 
 @dataclass(frozen=True, slots=True)

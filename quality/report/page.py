@@ -139,7 +139,7 @@ def table_view(table: TableFacts, place: int, is_open: bool, pictured: int, now:
         return TableView(table, anchor, level, (), LEVEL_WORDS[level])
     with_changes = next((run for run in reversed(table.runs) if run.outcomes), None)
     draws = drawn(table, anchor) if place < pictured else {}
-    checks = sorted(table.checks, key=lambda check: STATUS_ORDER.index(check.shown_status))
+    checks = sorted(table.checks, key=lambda check: STATUS_ORDER.index(check.status))
     found = troubles(table, now)
     gaps = {status: [gap for gap in table.gaps if gap.status == status] for status in (OPEN, ACKNOWLEDGED, HEALED)}
     return TableView(
@@ -285,7 +285,7 @@ def healed_words(gaps: Sequence[Gap], now: datetime) -> list[str]:
 
 def checks_summary(checks: Sequence[CheckFact]) -> str:
     """The number of checks of each status."""
-    statuses = [check.shown_status for check in checks]
+    statuses = [check.status for check in checks]
     return ", ".join(f"{statuses.count(status)} {status}" for status in STATUS_ORDER if status in statuses)
 
 

@@ -236,7 +236,7 @@ def group_of(table: TableFacts, gaps: Sequence[Gap]) -> Trouble:
 def of_checks(table: TableFacts) -> list[Trouble]:
     """The failed checks without an open gap: they are about one delivery or one run."""
     with_gaps = {gap.check for gap in table.gaps if gap.status != HEALED}
-    failed = [check for check in table.checks if check.shown_status == FAILED and check.check not in with_gaps]
+    failed = [check for check in table.checks if check.status == FAILED and check.check not in with_gaps]
     return [of_check(table, check) for check in failed]
 
 
