@@ -219,6 +219,12 @@ _SIGNS: Final[_Signs] = (
         "it cannot be reached",
         "check the address and the network, then retry",
     ),
+    (
+        r"This connection has been closed|I/O error occurred while sending to the backend|terminating connection"
+        r"|Communications link failure|Connection reset|Broken pipe|server closed the connection",
+        "the connection to it is lost",
+        "check that the server runs, and the network, then retry",
+    ),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,14 +22,10 @@ from tests.servers.s3 import S3
 
 pytestmark = pytest.mark.slow
 Capsys = pytest.CaptureFixture[str]
-MOMENTS = (
-    "list_source_batch",
-    "read_source_batch",
-    "append_control",
-    "append_changes",
-    "fold_history",
-    "follow_latest",
-)
+LEASE = timedelta(seconds=20)
+"""The process lives on, so that its lease, which it could not release, has to end before the next run."""
+CASES = [("catalog", moment) for moment in ("list_source_batch", "read_source_batch", "append_changes", "fold_history")]
+CASES += [("store", moment) for moment in ("read_source_batch", "append_changes")]  # minutes each: its clients retry
 _numbers = itertools.count(1)
 
 
@@ -44,8 +41,7 @@ def catalog_gate(postgresql: PostgreSql) -> Iterator[Gate]:
         yield gate
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("server", ["store", "catalog"])
+@pytest.mark.parametrize(("server", "moment"), CASES)
 def test_a_server_that_goes_away_in_a_run(
     server: str,
     moment: str,
@@ -71,6 +67,7 @@ def test_a_server_that_goes_away_in_a_run(
     s3.put(f"{events}/a.jsonl", delivered(FIRST))
     project.run(capsys, "catch-up")
     s3.put(f"{events}/b.jsonl", delivered(SECOND))
+    monkeypatch.setattr("siltstone.engine.run.lease.LASTS", LEASE)
     gate = store_gate if server == "store" else catalog_gate
     original = getattr(catch_up_module, moment)
 
@@ -81,15 +78,10 @@ def test_a_server_that_goes_away_in_a_run(
     try:
         with monkeypatch.context() as patch:
             patch.setattr(catch_up_module, moment, gone)
-            message = project.run(capsys, "catch-up", ends=3 if (server, moment) in SOURCE_FAILS else 6)
+            message = project.run(capsys, "catch-up", ends=6)
     finally:
         gate.open()
-    assert "127.0.0.1" in message
+    assert "Cannot use the catalog or its store" in message
     assert PASSWORD not in message
-    assert "Traceback" not in message
-    project.run(capsys, "catch-up")
+    project.run(capsys, "catch-up", "--wait", "400")
     assert project.tables(spark) == reference
-
-
-SOURCE_FAILS = {("store", "list_source_batch"), ("store", "read_source_batch")}
-"""Where the source's own files are what cannot be read."""
