@@ -14,6 +14,7 @@ from siltstone.quality.gx_library import great_expectations
 SITE: Final = "local_site"
 DATA_SOURCE: Final = "siltstone"
 KEEP_RUNS: Final = 20
+RUN: Final = "run-"
 STYLE: Final = """<style>
 body { font-family: sans-serif; margin: 2em; } table { border-collapse: collapse; margin: .5em 0; }
 td, th { border: 1px solid #ccc; padding: .3em .6em; text-align: left; vertical-align: top; }
@@ -55,16 +56,24 @@ def open_context(root: Path) -> Any:
 def validate_batch(context: Any, suite: Any, batch: Any, run_id: str, checked_at: datetime) -> Any:
     """Validate the batch against the suite and store the result in the context. Gives Great Expectations' result."""
     gx = great_expectations()
-    from great_expectations.core.run_identifier import RunIdentifier
-
     source = context.data_sources.add_or_update_pandas(DATA_SOURCE)
     data = source.add_dataframe_asset(suite.name).add_batch_definition_whole_dataframe("findings")
     stored = context.suites.add_or_update(suite)
     definition = context.validation_definitions.add_or_update(
         gx.ValidationDefinition(name=suite.name, data=data, suite=stored)
     )
-    run = RunIdentifier(run_name=run_id, run_time=checked_at)
-    return definition.run(batch_parameters={"dataframe": batch}, run_id=run)
+    return definition.run(batch_parameters={"dataframe": batch}, run_id=run_identifier(run_id, checked_at))
+
+
+def run_identifier(run_id: str, checked_at: datetime) -> Any:
+    """Great Expectations' name of a run.
+
+    Its renderer reads each name that it can as a time, and fails on some: a run id may consist of digits only, so
+    the name begins with a word.
+    """
+    from great_expectations.core.run_identifier import RunIdentifier
+
+    return RunIdentifier(run_name=f"{RUN}{run_id}", run_time=checked_at)
 
 
 def build_pages(context: Any, root: Path, suite_name: str, source: str = DATA_SOURCE, is_info: bool = False) -> Path:
@@ -122,7 +131,7 @@ def listed(store: Any, key: Any) -> tuple[str, str, str, str, str]:
     counts = [f"{number} {word}" for number, word in ((known, "acknowledged"), (noted, "noted")) if number]
     has_failed = any(unmet and not info for unmet, info in zip(is_unmet, is_info, strict=True))
     outcome = "failed" if has_failed else ", ".join(["passed", *counts])
-    return table, str(key.run_id.run_name), moment, outcome, f"{link}.html"
+    return table, str(key.run_id.run_name).removeprefix(RUN), moment, outcome, f"{link}.html"
 
 
 def index_page(lines: list[tuple[str, str, str, str, str]]) -> str:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from siltstone.engine.counts import counted
 from siltstone.engine.spec.model import ExpectationSpec, TableSpec
-from siltstone.quality.data_docs import build_pages
+from siltstone.quality.data_docs import build_pages, run_identifier
 from siltstone.quality.gx_library import great_expectations
 from siltstone.quality.results import FAILED, NOTED, PASSED, CheckResult
 from siltstone.quality.suite import GX_SEVERITY, exception_of, suite_name
@@ -50,7 +50,6 @@ def validate_table(
 ) -> Any:
     """Validate one table against its expectations. Gives Great Expectations' result."""
     gx = great_expectations()
-    from great_expectations.core.run_identifier import RunIdentifier
     from great_expectations.expectations.registry import get_expectation_impl
 
     expectations = [
@@ -63,7 +62,7 @@ def validate_table(
     definition = context.validation_definitions.add_or_update(
         gx.ValidationDefinition(name=name, data=data, suite=suite)
     )
-    run = RunIdentifier(run_name=run_id, run_time=checked_at)
+    run = run_identifier(run_id, checked_at)
     return definition.run(batch_parameters={"dataframe": frame}, result_format=RESULT, run_id=run)
 
 

@@ -21,10 +21,13 @@ FOUND = {
 }
 
 
-def run(root: Path, number: int, found: dict[str, Found], known: dict[str, Known] | None = None) -> dict[str, bool]:
+def run(
+    root: Path, number: int, found: dict[str, Found], known: dict[str, Known] | None = None, run_id: str | None = None
+) -> dict[str, bool]:
     context = open_context(root)
     suite = build_suite(spec(), found)
-    result = validate_batch(context, suite, batch(found, known), f"run{number}", BEGAN + timedelta(minutes=number))
+    checked_at = BEGAN + timedelta(minutes=number)
+    result = validate_batch(context, suite, batch(found, known), run_id or f"run{number}", checked_at)
     build_pages(context, root, suite.name)
     return verdicts(result.results)
 
@@ -67,6 +70,16 @@ def test_the_pages_show_findings_and_unavailable_checks(tmp_path: Path) -> None:
     assert "the key has no &lt;beginning&gt;" in page
     suite = (pages / "expectations" / "inventory" / "customers.html").read_text()
     assert "chain_break: not available, no change carries a whole before image." in suite
+
+
+@pytest.mark.parametrize("run_id", ["5671587997104237", "0000000000000001", "20260101e0000000"])
+def test_a_run_id_is_never_read_as_a_time(run_id: str, tmp_path: Path) -> None:
+    run(tmp_path, 1, FOUND, run_id=run_id)
+    pages = tmp_path / "report" / "data-docs"
+    index = (pages / "index.html").read_text()
+    assert f"<td>{run_id}</td>" in index
+    (link,) = re.findall(r"href='([^']+)'", index)
+    assert run_id in (pages / link).read_text()
 
 
 def test_the_pages_make_no_network_requests(tmp_path: Path) -> None:
