@@ -85,16 +85,16 @@ class TableReport:
 class FirstDifference:
     """The first row in which a table differs from a repeated fold of its changes.
 
-    `version`: the position of the row; `shown_version`: the same in the notation of the source. `stands` and `should`:
-    the actual and the expected values of `columns`; None if there is no row.
+    `version`: the position of the row; `shown_version`: the same in the notation of the source. `actual` and
+    `expected`: the values of `columns`; None if there is no row.
     """
 
     table: str
     key: str
     version: str | None
     columns: tuple[str, ...]
-    stands: str | None
-    should: str | None
+    actual: str | None
+    expected: str | None
     shown_version: str | None = None
 
 
@@ -128,7 +128,7 @@ class TablePlan:
 
     `changes`: the changes to fold, which are `in_order`, `late` or redelivered; their `outcomes` add up to them.
     `too_late`, `rejected`: stored, but not folded. `versions`: opened, closed, updated, spliced (inserted before
-    existing versions), withdrawn (READs that a late change supersedes) and removed. `sql`: the statements that would
+    existing versions), `withdrawn` (READs that a late change supersedes) and removed. `sql`: the statements that would
     write them. `settings`: changes of partitions, sort order, properties and comments, in words. All counts are zero
     if a run died before `latest` followed `history`: the next run completes that.
     """

@@ -280,8 +280,8 @@ def print_verifications(found: "list[Verification]") -> None:
             first = v.difference
             place = first.shown_version or "no position"
             write_line(f"{first.table}: {first.key} at {place} differs in {', '.join(first.columns)}")
-            write_line(f"  in the table: {first.stands or 'no row'}")
-            write_line(f"  expected: {first.should or 'no row'}")
+            write_line(f"  in the table: {first.actual or 'no row'}")
+            write_line(f"  expected: {first.expected or 'no row'}")
         if not v.latest_compared:
             write_line(f"{v.table}: latest is older than history and was not compared; run `siltstone catch-up`")
     print_errors((v.table, v.error) for v in found)

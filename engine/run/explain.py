@@ -281,7 +281,7 @@ def absorbed_because(op: str) -> str:
 def superseded(row: Row, place: int, found: Sequence[Row], sources: Mapping[int, Row], shown: Shown) -> tuple[str, str]:
     """The outcome of a superseded READ, and the streamed change inside its window that supersedes it.
 
-    The outcome is "withdrawn" if that change arrived in a later batch.
+    The outcome is `withdrawn` if that change arrived in a later batch.
     """
     others = found if row["position"] is None else found[:place]  # a window by time alone can contain any position
     yields_to = [other for other in others if not other["is_read"] and inside(other, row)]

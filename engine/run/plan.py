@@ -291,7 +291,7 @@ def table_plan(context: FoldContext, difference: Difference | None, new: New | N
 
 
 def version_counts(context: FoldContext, difference: Difference) -> Mapping[str, int]:
-    """How many versions the run would open, close, update in place, splice, supersede ("withdrawn") and remove."""
+    """How many versions the run would open, close, update in place, splice, supersede (`withdrawn`) and remove."""
     is_gone, is_new = F.col(names.CHANGE) == DELETE, F.col(names.CHANGE) == INSERT
     closes = F.col(names.WAS_OPEN) & F.col(names.VALID_TO).isNotNull()
     what = (

@@ -123,11 +123,11 @@ def test_verify_finds_what_was_damaged_and_a_rebuild_mends_it(shop: Shop) -> Non
     assert (found.status, found.exit_code, found.differing_rows) == (DIFFERENT, 70, 2)
     assert found.difference is not None
     assert (found.difference.key, found.difference.columns) == ("id=2", ("name",))
-    assert (found.difference.stands, found.difference.should) == ("name=Mallory", "name=Bobby")
+    assert (found.difference.actual, found.difference.expected) == ("name=Mallory", "name=Bobby")
     damage(shop, "UPDATE {h} SET name = 'Bobby' WHERE id = 2 AND name = 'Mallory'", "DELETE FROM {l} WHERE id = 4")
     found = verified(shop, seed=7)
     assert found.difference is not None
-    assert (found.difference.key, found.difference.stands) == ("id=4", None)
+    assert (found.difference.key, found.difference.actual) == ("id=4", None)
     assert rebuilt(shop).status == REBUILT
     assert verified(shop, sample=3, seed=8).status == EQUAL
 
