@@ -90,6 +90,7 @@ PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: th
 PROPERTY_TRIMMED: Final = "siltstone.trimmed-to"  # of `changes`: older changes that are not needed are removed
 PROPERTY_FIRST_NAMES: Final = "siltstone.first-names"  # of `changes`: the first names of renamed columns
 SINCE_PREFIX: Final = "siltstone.since."  # of `changes`: the batch in which a column appeared
+PROPERTY_LAYOUT: Final = "siltstone.layout-version"  # of every table: see `engine.layout_version`
 PROPERTY_COMMENT: Final = "comment"  # Spark and other engines show it
 PROPERTY_SETTINGS: Final = "siltstone.settings"  # of `latest` and `history`: the settings of the spec applied last
 

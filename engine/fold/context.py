@@ -23,6 +23,7 @@ from siltstone.engine.formats import format_of
 from siltstone.engine.frames import local_frame
 from siltstone.engine.history.fold_settings import Folded
 from siltstone.engine.names import quoted
+from siltstone.engine.schema.comments import comment_on
 from siltstone.engine.schema.history_row import history_schema, latest_schema, numbered
 from siltstone.engine.spec import fold_fingerprint
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
@@ -278,12 +279,13 @@ def ensure_targets(spark: SparkSession, project: ProjectSpec, spec: TableSpec, r
     refuse_other_axis(spark, catalog, spec)
     history = layout.schema(history_schema(stored))
     if not exists(spark, catalog, spec.target.history):
-        create(spark, catalog, spec.target.history, history, layout.partitioning(), version | layout.properties())
+        properties = version | comment_on("history") | layout.properties()
+        create(spark, catalog, spec.target.history, history, layout.partitioning(), properties)
     else:
         rename_columns(spark, catalog, spec.target.history, layout.renamed)
         grow(spark, catalog, spec.target.history, history)
     if not exists(spark, catalog, spec.target.latest):
-        create(spark, catalog, spec.target.latest, latest_schema(stored), "", version)
+        create(spark, catalog, spec.target.latest, latest_schema(stored), "", version | comment_on("latest"))
     else:
         grow(spark, catalog, spec.target.latest, latest_schema(stored))
     settle_targets(spark, catalog, spec)

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Protocol
 
 from siltstone.engine.errors import SpecError
+from siltstone.engine.layout_version import refuse_newer_layout
 from siltstone.engine.names import LEDGER_TABLES
 from siltstone.engine.reader.database_catalog import is_of_server, needs_extra, server_catalog
 from siltstone.engine.reader.embedded_catalog import EmbeddedCatalog, NothingWrittenError
@@ -124,17 +125,20 @@ def load_table(catalog: Reader, name: str) -> "Table":
     """A table by its dotted name.
 
     Raises: SpecError: there is none (the hint has the nearest names), or its files are not where the catalog has them.
+    StorageError: a newer siltstone wrote it.
     """
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
     if "." not in name:
         raise _no_such_table(catalog, name)
     try:
-        return catalog.load_table(name)
+        table = catalog.load_table(name)
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         raise _no_such_table(catalog, name) from error
     except FileNotFoundError as error:
         raise moved(name, error) from error
+    refuse_newer_layout(name, table.properties)
+    return table
 
 
 def moved(name: str, error: FileNotFoundError) -> SpecError:

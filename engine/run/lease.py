@@ -22,7 +22,8 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Final, Self, cast
 
 from siltstone.engine.errors import LockedError
-from siltstone.engine.names import LEASE
+from siltstone.engine.layout_version import LAYOUT_VERSION
+from siltstone.engine.names import LEASE, PROPERTY_LAYOUT
 from siltstone.engine.reader import (
     PYICEBERG_TYPES,
     NothingWrittenError,
@@ -32,6 +33,7 @@ from siltstone.engine.reader import (
     server_catalog,
 )
 from siltstone.engine.run_lock import is_gone
+from siltstone.engine.schema.comments import comment_on
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ PROPERTIES: Final = {
     "commit.retry.num-retries": "0",  # a retry would take the lease from the run that was faster
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "5",
+    PROPERTY_LAYOUT: str(LAYOUT_VERSION),
+    **comment_on(LEASE),
 }
 
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from pyspark.sql import types as T
 
+from siltstone.engine.schema.comments import CHANGES, commented
+
 
 def change_fields(key: T.StructType, row: T.StructType) -> list[T.StructField]:
     """The columns of a decoded change, in order, as the decoders give them.
@@ -40,13 +42,14 @@ def change_fields(key: T.StructType, row: T.StructType) -> list[T.StructField]:
 
 def change_schema(key: T.StructType, row: T.StructType) -> T.StructType:
     """The columns of ``<table>_changes``: a decoded change, the batch that took it, and whether it was too late."""
-    return T.StructType(
+    schema = T.StructType(
         [
             T.StructField("batch", T.LongType()),
             *change_fields(key, row),
             T.StructField("too_late", T.BooleanType()),
         ]
     )
+    return commented(schema, CHANGES)
 
 
 def key_schema(keys: Sequence[str], row: T.StructType) -> T.StructType:

@@ -3,11 +3,12 @@
 from pyspark.sql import types as T
 
 from siltstone.engine import names
+from siltstone.engine.schema.comments import HISTORY, LATEST, commented
 
 
 def history_schema(row: T.StructType) -> T.StructType:
     """User columns, then the version's interval, the change that opened it, and bookkeeping."""
-    return T.StructType(
+    schema = T.StructType(
         [
             *nullable(row).fields,
             T.StructField(names.VALID_FROM, T.TimestampType()),
@@ -24,11 +25,12 @@ def history_schema(row: T.StructType) -> T.StructType:
             T.StructField(names.BATCH, T.LongType()),
         ]
     )
+    return commented(schema, HISTORY)
 
 
 def latest_schema(row: T.StructType) -> T.StructType:
     """User columns, then the time and the position at which the row's current version began."""
-    return T.StructType(
+    schema = T.StructType(
         [
             *nullable(row).fields,
             T.StructField(names.VALID_FROM, T.TimestampType()),
@@ -38,6 +40,7 @@ def latest_schema(row: T.StructType) -> T.StructType:
             T.StructField(names.BATCH, T.LongType()),
         ]
     )
+    return commented(schema, LATEST)
 
 
 def numbered(row: T.StructType) -> T.StructType:

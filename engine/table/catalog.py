@@ -1,6 +1,6 @@
 """Tables by name: create, load, add and widen columns, set properties."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Any
 
@@ -8,7 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from siltstone.engine.iceberg import iceberg_table, plain
-from siltstone.engine.names import quoted
+from siltstone.engine.layout_version import LAYOUT_VERSION
+from siltstone.engine.names import PROPERTY_LAYOUT, quoted
+from siltstone.engine.schema.comments import COMMENT
 from siltstone.engine.table.history_layout import PLAIN, Layout, stored_names
 
 MAIN = "main"
@@ -31,6 +33,7 @@ TABLE_SETTINGS = {
     "write.parquet.dict-size-bytes": "65536",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
+    PROPERTY_LAYOUT: str(LAYOUT_VERSION),
 }
 
 
@@ -72,9 +75,10 @@ def create(
 ) -> None:
     """Create a table, and its namespace, unless it exists.
 
-    `partitioning` is SQL (``months(_valid_to)``); the table starts without a snapshot.
+    The metadata of a field of `schema` can have a comment on the column. `partitioning` is SQL
+    (``months(_valid_to)``). The table starts without a snapshot.
     """
-    columns = ", ".join(f"{quoted(field.name)} {ddl(field.dataType)}" for field in schema)
+    columns = ", ".join(column_ddl(field) for field in schema)
     with ONE_CREATES:
         create_namespace(spark, catalog, name)
         spark.sql(
@@ -86,7 +90,7 @@ def clauses(partitioning: str = "", properties: Mapping[str, str] | None = None)
     """The clauses after the columns in a statement that creates a table."""
     partitioned = f" PARTITIONED BY ({partitioning})" if partitioning else ""
     settings = {**TABLE_SETTINGS, **dict.fromkeys(WRITE_MODES, COPY_ON_WRITE), **(properties or {})}
-    listed = ", ".join(f"'{key}' = '{value}'" for key, value in sorted(settings.items()))
+    listed = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in sorted(settings.items()))
     return f"USING iceberg{partitioned} TBLPROPERTIES ({listed})"
 
 
@@ -94,6 +98,21 @@ def create_namespace(spark: SparkSession, catalog: str, name: str) -> None:
     """Create the namespace of a table unless it exists."""
     namespace = ".".join(quoted(part) for part in [catalog, *name.split(".")[:-1]])
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
+
+
+def column_ddl(field: T.StructField, prefix: Sequence[str] = ()) -> str:
+    """A column in SQL, with its comment. `prefix`: the names of the structs that it is in."""
+    comment = field.metadata.get(COMMENT)
+    return (
+        ".".join(quoted(part) for part in (*prefix, field.name))
+        + f" {ddl(field.dataType)}"
+        + (f" COMMENT {literal(comment)}" if comment else "")
+    )
+
+
+def literal(text: str) -> str:
+    """A string in SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def ddl(data_type: T.DataType) -> str:
@@ -128,9 +147,7 @@ def add_columns(
     spark: SparkSession, catalog: str, name: str, path: tuple[str, ...], fields: list[T.StructField]
 ) -> None:
     """Add columns at the top (`path` empty) or inside a struct."""
-    listed = ", ".join(
-        ".".join(quoted(part) for part in (*path, field.name)) + f" {ddl(field.dataType)}" for field in fields
-    )
+    listed = ", ".join(column_ddl(field, path) for field in fields)
     if fields:
         spark.sql(f"ALTER TABLE {identifier(catalog, name)} ADD COLUMNS ({listed})")
 

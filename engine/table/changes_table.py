@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 from siltstone.engine import names
 from siltstone.engine.errors import SchemaEvolutionError
 from siltstone.engine.schema.change_row import change_schema, key_schema
+from siltstone.engine.schema.comments import comment_on
 from siltstone.engine.schema.evolve import promotes, widened
 from siltstone.engine.spec.renamed_names import NewNames, renamed
 from siltstone.engine.table.catalog import (
@@ -84,7 +85,8 @@ def ensure_changes(
     if known is None:
         spark.sql(f"DROP TABLE IF EXISTS {identifier(catalog, name)}")
         schema = change_schema(key_schema(keys, row), row)
-        create(spark, catalog, name, schema, properties={"format-version": str(version)} | remembered)
+        properties = {"format-version": str(version)} | comment_on("changes") | remembered
+        create(spark, catalog, name, schema, properties=properties)
         return
     added, wider = column_changes(known, row)
     refuse_rewrites(name, known, wider)

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from siltstone.engine import names
 from siltstone.engine.errors import CommitConflictError
 from siltstone.engine.frames import local_frame
+from siltstone.engine.schema.comments import comment_on
 from siltstone.engine.schema.gap_record import HEALED, Gap, gap_of
 from siltstone.engine.spec.model import ProjectSpec
 from siltstone.engine.table.catalog import create
@@ -45,7 +46,7 @@ def update_gaps(spark: SparkSession, project: ProjectSpec, table: str, update: U
     for attempt in range(1, ATTEMPTS + 1):
         with ONE_WRITES:
             if attempt == 1:
-                create(spark, catalog, name, ledger_schema(names.GAPS), "`table`", PROPERTIES)
+                create(spark, catalog, name, ledger_schema(names.GAPS), "`table`", PROPERTIES | comment_on(names.GAPS))
             branch = Branch.start(spark, catalog, name, {})
             try:
                 before = [gap_of(row.asDict()) for row in branch.read().where(F.col("table") == table).collect()]

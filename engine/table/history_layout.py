@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 
 from siltstone.engine import names
 from siltstone.engine.names import quoted
+from siltstone.engine.schema.comments import HISTORY, commented
 
 RECORDED = (names.RECORDED_FROM, names.RECORDED_TO)
 
@@ -37,9 +38,9 @@ class Layout:
 
     def schema(self, own: T.StructType) -> T.StructType:
         """The columns of the table."""
-        columns = [T.StructField(self.name(column.name), column.dataType) for column in own]
+        columns = [T.StructField(self.name(one.name), one.dataType, one.nullable, one.metadata) for one in own]
         times = [T.StructField(name, T.TimestampType()) for name in RECORDED] if self.recorded else []
-        return T.StructType([*columns, *times])
+        return T.StructType([*columns, *commented(T.StructType(times), HISTORY)])
 
     def partition_columns(self) -> list[str]:
         """The columns whose months are partitions. Null has its own partition: open versions, and rows not ended."""

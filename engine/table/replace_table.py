@@ -30,7 +30,9 @@ def remake(
     spec's settings of the table. A later commit sets those that the statement cannot set.
     """
     wanted = settings or Settings()
-    columns = [F.col(quoted(field.name)).cast(field.dataType).alias(field.name) for field in schema]
+    columns = [
+        F.col(quoted(field.name)).cast(field.dataType).alias(field.name, metadata=field.metadata) for field in schema
+    ]
     found = rows.select(*columns)
     order = [sorted_by(one) for one in wanted.layout.sort]
     view = temporary_view(found.sortWithinPartitions(*order) if order else found)

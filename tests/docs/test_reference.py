@@ -21,6 +21,7 @@ from siltstone.engine.formats import FORMATS
 from siltstone.engine.run.lease import PREFIX
 from siltstone.engine.schema import control_kinds
 from siltstone.engine.schema.change_row import change_schema
+from siltstone.engine.schema.comments import ledger_comments
 from siltstone.engine.schema.history_row import history_schema, latest_schema
 from siltstone.engine.spec.check_names import CHECK_NAMES, CHECK_SEVERITY
 from siltstone.engine.spec.model import StartingSpec, TrackSpec
@@ -229,6 +230,25 @@ def columns_of_ddl(ddl: str) -> list[tuple[str, str]]:
 )
 def test_the_page_has_the_columns_of_the_tables(heading: str, schema: T.StructType) -> None:
     assert described(heading) == columns_of(schema)
+
+
+@pytest.mark.parametrize(
+    ("heading", "schema"),
+    [
+        ("latest", latest_schema(EMPTY)),
+        ("history", history_schema(EMPTY)),
+        ("changes", change_schema(EMPTY, EMPTY)),
+    ],
+)
+def test_the_comments_on_columns_are_what_the_page_says(heading: str, schema: T.StructType) -> None:
+    rows = table_with(section(text_of("tables.md"), heading), "column", "type")
+    meanings = {words_in_code(row[0])[0]: row[2].replace("`", "") for row in rows}
+    assert {field.name: field.metadata["comment"] for field in schema} == meanings
+
+
+@pytest.mark.parametrize("ledger", SCHEMAS)
+def test_every_column_of_a_ledger_has_a_comment(ledger: str) -> None:
+    assert {name for name, _ in columns_of_ddl(SCHEMAS[ledger])} <= set(ledger_comments(ledger))
 
 
 @pytest.mark.parametrize("ledger", SCHEMAS)
