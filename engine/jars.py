@@ -41,12 +41,6 @@ class Jar:
         return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}/{self.file}"
 
 
-ICEBERG_SPARK = Jar(
-    "org.apache.iceberg",
-    "iceberg-spark-runtime-4.1_2.13",
-    "1.12.0",
-    "3123c3798af642dd537230923548e013ef41cc28b6626e5225808cf5670a0f82",
-)
 SQLITE_JDBC = Jar(
     "org.xerial", "sqlite-jdbc", "3.54.1.0", "f8dce420a6016278497f4f0560f65602b9db858de141b541cf91a4644ebe4639"
 )

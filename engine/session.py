@@ -13,7 +13,6 @@ from siltstone.engine.errors import SpecError
 from siltstone.engine.gateway import remember_names
 from siltstone.engine.jars import (
     ICEBERG_AWS,
-    ICEBERG_SPARK,
     MYSQL_JDBC,
     POSTGRESQL_JDBC,
     SQLITE_JDBC,
@@ -23,6 +22,7 @@ from siltstone.engine.jars import (
 )
 from siltstone.engine.java import require_java
 from siltstone.engine.machine import GIGABYTE, cores, memory_bytes
+from siltstone.engine.spark_versions import iceberg_runtime
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec
 from siltstone.engine.sqlite_catalog import SQLITE_URI, refuse_lost_catalog, sqlite_file
 from siltstone.engine.storage import FILE_IO, S3, scheme_of
@@ -165,7 +165,7 @@ def needed_jars(catalog: CatalogSpec) -> list[Jar]:
     is_on_s3 = scheme_of(catalog.warehouse or "") in S3 or "aws" in catalog.properties.get("io-impl", "")
     may_be_on_s3 = catalog.type == "rest" and any(name.startswith("s3.") for name in catalog.properties)
     aws = [ICEBERG_AWS] if is_on_s3 or may_be_on_s3 or catalog.type == "glue" else []
-    return [ICEBERG_SPARK, *drivers, *aws]
+    return [iceberg_runtime(), *drivers, *aws]
 
 
 def default_driver_gigabytes(memory: int) -> int:
@@ -256,12 +256,12 @@ def _fit(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
         raise SpecError(
             f"Cannot use the existing Spark session: it lacks the Iceberg extension (spark.sql.extensions "
             f"= {spark.conf.get('spark.sql.extensions', '') or 'empty'}).",
-            hint=f"Start it with spark.sql.extensions={ICEBERG_EXTENSIONS} and {ICEBERG_SPARK.file}.",
+            hint=f"Start it with spark.sql.extensions={ICEBERG_EXTENSIONS} and {iceberg_runtime().file}.",
         )
     if not _has_class(jvm, ICEBERG_EXTENSIONS):  # Spark itself only logs a warning
         raise SpecError(
             "Cannot use the existing Spark session: Iceberg's classes are missing.",
-            hint=f"Start it with {ICEBERG_SPARK.file} (spark-submit --jars, or spark.jars).",
+            hint=f"Start it with {iceberg_runtime().file} (spark-submit --jars, or spark.jars).",
         )
     remember_names(spark)
     set_fold_conf(spark)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from siltstone.engine.errors import SpecError
-from siltstone.engine.jars import ICEBERG_SPARK, Jar, jar_paths
+from siltstone.engine.jars import SQLITE_JDBC, Jar, jar_paths
 
 CONTENT = b"a jar" * 1000
 JAR = Jar("org.example", "thing", "1.0", hashlib.sha256(CONTENT).hexdigest())
@@ -132,6 +132,4 @@ def test_an_offline_folder_is_checked_too(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 def test_a_jar_lies_where_maven_puts_it() -> None:
-    assert ICEBERG_SPARK.path == (
-        "org/apache/iceberg/iceberg-spark-runtime-4.1_2.13/1.12.0/iceberg-spark-runtime-4.1_2.13-1.12.0.jar"
-    )
+    assert SQLITE_JDBC.path == "org/xerial/sqlite-jdbc/3.54.1.0/sqlite-jdbc-3.54.1.0.jar"

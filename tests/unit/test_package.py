@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 LOADS_ALL = """
@@ -74,3 +77,17 @@ def test_the_demo_runs_in_a_fresh_environment(wheel: Path, tmp_path: Path) -> No
     done = subprocess.run([programs / "siltstone", "demo"], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "siltstone-demo" / "report" / "index.html").is_file()
+
+
+def test_the_constraints_have_an_allowed_version_of_every_requirement() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    split = [line.split("==") for line in lines if not line.startswith("#")]
+    pinned = {canonicalize_name(name): version for name, version in split}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = [
+        Requirement(text) for text in [*project["dependencies"], *extras["dev"], *extras["kafka"], *extras["docs"]]
+    ]
+    for one in wanted:
+        if one.name != "siltstone":
+            assert one.specifier.contains(pinned[canonicalize_name(one.name)]), one

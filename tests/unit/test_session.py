@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from siltstone.engine.errors import SpecError
-from siltstone.engine.jars import ICEBERG_AWS, ICEBERG_SPARK, SQLITE_JDBC
+from siltstone.engine.jars import ICEBERG_AWS, SQLITE_JDBC
 from siltstone.engine.java import parse_java_version, require_java
 from siltstone.engine.machine import GIGABYTE
 from siltstone.engine.session import (
@@ -24,6 +24,7 @@ from siltstone.engine.session import (
     sqlite_file,
     utf8_names,
 )
+from siltstone.engine.spark_versions import iceberg_runtime
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, SparkSpec
 
 REST = CatalogSpec("prod", "rest", "https://catalog.example", "s3://lake/warehouse", {"token": "secret"})
@@ -74,9 +75,9 @@ def test_the_driver_takes_half_the_machine_up_to_eight_gigabytes(machine: int, d
 
 
 def test_only_the_jars_a_catalog_needs_are_requested(catalog: CatalogSpec) -> None:
-    assert needed_jars(catalog) == [ICEBERG_SPARK, SQLITE_JDBC]
-    assert needed_jars(REST) == [ICEBERG_SPARK, ICEBERG_AWS]
-    assert needed_jars(replace(REST, warehouse="gs://lake")) == [ICEBERG_SPARK]
+    assert needed_jars(catalog) == [iceberg_runtime(), SQLITE_JDBC]
+    assert needed_jars(REST) == [iceberg_runtime(), ICEBERG_AWS]
+    assert needed_jars(replace(REST, warehouse="gs://lake")) == [iceberg_runtime()]
 
 
 @pytest.mark.parametrize("uri", ["jdbc:sqlite:/data/c.db", "jdbc:sqlite:file:/data/c.db?cache=shared"])
@@ -107,7 +108,7 @@ def test_a_session_whose_iceberg_jar_is_missing_is_refused(
     monkeypatch.setattr("siltstone.engine.session.ICEBERG_EXTENSIONS", "")
     with pytest.raises(SpecError, match="classes are missing") as raised:
         spark_session(project)
-    assert ICEBERG_SPARK.file in (raised.value.hint or "")
+    assert iceberg_runtime().file in (raised.value.hint or "")
 
 
 @pytest.mark.parametrize(
