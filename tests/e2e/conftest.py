@@ -1,4 +1,4 @@
-"""Tables as Spark leaves them: format version 3, merge-on-read, changed by MERGE so that deletion vectors exist."""
+"""Tables that Spark wrote: format version 3, merge-on-read, and changed by MERGE, so that deletion vectors exist."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,21 +25,21 @@ VERSION_COLUMNS = "_valid_from TIMESTAMP, _valid_to TIMESTAMP, _op STRING, _comm
 
 @pytest.fixture(scope="session")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
-    """A server of S3 without buckets."""
+    """An S3 server without buckets."""
     with s3_server(tmp_path_factory.mktemp("s3")) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[PostgreSql]:
-    """A server of PostgreSQL without databases."""
+    """A PostgreSQL server without databases."""
     with postgresql_server() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def reference(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory) -> Tables:
-    """The tables of two batches in the catalog and the files of this machine."""
+    """The rows of two batches, in a local catalog with local files."""
     here = embedded(tmp_path_factory.mktemp("reference") / "project", catalog, "reference")
     for name, lines in (("a", FIRST), ("b", SECOND)):
         (Path(here.events) / f"{name}.jsonl").write_bytes(delivered(lines))
@@ -69,7 +69,7 @@ def shop(spark: SparkSession, catalog: CatalogSpec) -> str:
 
 @pytest.fixture
 def shop_project(shop: str, project: ProjectSpec, catalog: CatalogSpec) -> Path:
-    """A project file and a spec beside it, for these tables."""
+    """A project file and a spec in `specs`, for these tables."""
     (project.root / "specs").mkdir()
     (project.root / "specs" / "people.yaml").write_text(
         "table: crm.clients\n"
@@ -85,7 +85,7 @@ def shop_project(shop: str, project: ProjectSpec, catalog: CatalogSpec) -> Path:
 
 
 def _fill(spark: SparkSession) -> None:
-    """Three customers in, then one changed, one deleted and one added."""
+    """Insert three customers, then change one and delete one."""
     row = "{}L, '{}', {}BD, X'00FF', TIMESTAMP '2024-01-01 00:00:00.5', '{}', map('vip', {})"
     first = [row.format(i, r, b, t, v) for i, r, b, t, v in ((2, "eu", "20.00", "two", 1), (1, "eu", "10.50", "", 0))]
     first.append("1L, 'us', CAST(NULL AS DECIMAL(12,2)), NULL, NULL, NULL, NULL")

@@ -1,4 +1,4 @@
-"""A run in a process of its own that kills itself before it publishes a table: `python -m tests.e2e.kafka_run`."""
+"""A run that kills its own process before it publishes a table: `python -m tests.e2e.kafka_run`."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from tests.conftest import TEST_CONF
 
 
 def main(given: dict[str, object]) -> None:
-    """Run over one table, and die when everything of it is on its branch."""
+    """Run over one table, and kill the process when all changes are on their branch."""
     catalog = CatalogSpec("lake", "jdbc", str(given["uri"]), str(given["warehouse"]))
     project = ProjectSpec(
         Path(str(given["root"])),

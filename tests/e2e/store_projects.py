@@ -1,4 +1,4 @@
-"""Projects on catalogs and stores of servers, used through the command line; and one of this machine to compare."""
+"""Projects on the catalogs and stores of servers, run through the command line, and a local project to compare with."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.e2e.streams import COLUMNS, delete, insert, read, row, update
 from tests.servers.s3 import KEY, S3, SECRET
 
 SECRETS = {"STORE_KEY": KEY, "STORE_SECRET": SECRET}
-"""The variables of the environment that hold the credentials of the store."""
+"""The environment variables that hold the credentials of the store."""
 FIRST = (
     insert(105, row(1, "Alice")),
     insert(106, row(2, "Bob")),
@@ -28,19 +28,19 @@ FIRST = (
 )
 SECOND = (
     update(110, row(1, "Barbara")),  # late
-    update(120, row(1, "Charlie")),  # once more
+    update(120, row(1, "Charlie")),  # a redelivery
     delete(300, row(2, "Bob")),
     insert(310, row(4, "Dora")),
 )
 Tables = dict[str, list[dict[str, Any]]]
 TABLES = {"latest": "things", "history": "things_history", "changes": "things_changes"}
-OF_PLACE = ("file", "ingest_ts", "_ingest_ts")
-"""Columns that say where and when a change was taken."""
+PLACE_COLUMNS = ("file", "ingest_ts", "_ingest_ts")
+"""The columns that record where a change was read, and when."""
 
 
 @dataclass(frozen=True)
 class StoreProject:
-    """A project in a folder. `events`: where its source's files are; `catalog`: the name of its catalog."""
+    """A project in a folder. `catalog`: the name of its catalog. `events`: the place of the source's files."""
 
     root: Path
     catalog: str
@@ -57,7 +57,7 @@ class StoreProject:
         store: S3 | None = None,
         namespace: str = "things",
     ) -> StoreProject:
-        """Write the project's file and its spec. `catalog_text`: the settings of the catalog, as YAML."""
+        """Write the project file and its spec. `catalog_text`: the settings of the catalog, as YAML."""
         (root / "specs").mkdir(parents=True)
         target = ", ".join(f"{name}: {namespace}.{table}" for name, table in TABLES.items())
         text = f"catalog: {{name: {catalog}, {catalog_text}}}\nnamespace: {namespace}\n"
@@ -69,7 +69,7 @@ class StoreProject:
         return cls(root, catalog, events, namespace)
 
     def run(self, capsys: pytest.CaptureFixture[str], *arguments: str, ends: int = 0) -> str:
-        """What a command prints; its standard error too where it is to fail."""
+        """Run a command that must end with exit code `ends`. Gives its output; with its standard error if it fails."""
         with pytest.raises(SystemExit) as ended:
             main([*arguments, "--project", str(self.root)])
         printed = capsys.readouterr()
@@ -77,32 +77,32 @@ class StoreProject:
         return f"{printed.out}{printed.err}" if ends else printed.out
 
     def tables(self, spark: SparkSession, without: Collection[str] = ()) -> Tables:
-        """The rows of the tables of data, but the columns that differ from place to place, and those of `without`."""
+        """The rows of changes, history and latest, without the columns of `PLACE_COLUMNS` and `without`."""
         spark_session(load_project(self.root))
         rows = {
             name: spark.table(f"{self.catalog}.{self.namespace}.{table}").collect() for name, table in TABLES.items()
         }
-        apart = {*OF_PLACE, *without}
-        return {name: sorted((_bare(row, apart) for row in found), key=str) for name, found in rows.items()}
+        left_out = {*PLACE_COLUMNS, *without}
+        return {name: sorted((_without(row, left_out) for row in found), key=str) for name, found in rows.items()}
 
 
 def store_text(store: S3) -> str:
-    """The settings of a store in a project's file; the credentials are in the environment."""
+    """The settings of a store in a project file. The credentials come from environment variables."""
     keys = "s3.access-key-id: '${env:STORE_KEY}', s3.secret-access-key: '${env:STORE_SECRET}'"
     return f"store: {{s3.endpoint: '{store.endpoint}', client.region: eu-west-1, {keys}}}\n"
 
 
 def embedded(root: Path, catalog: CatalogSpec, namespace: str) -> StoreProject:
-    """A project on this machine, in the catalog of the test run."""
+    """A local project, in the catalog of the test run."""
     (root / "events").mkdir(parents=True)
     text = f"type: jdbc, uri: '{catalog.uri}', warehouse: '{catalog.warehouse}'"
     return StoreProject.make(root, catalog.name, str(root / "events"), text, namespace=namespace)
 
 
 def delivered(lines: Sequence[str]) -> bytes:
-    """A file of events."""
+    """The content of a file of events."""
     return "".join(lines).encode()
 
 
-def _bare(row: Any, apart: Collection[str]) -> dict[str, Any]:
-    return {name: value for name, value in row.asDict(recursive=True).items() if name not in apart}
+def _without(row: Any, columns: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in row.asDict(recursive=True).items() if name not in columns}

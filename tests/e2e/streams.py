@@ -1,4 +1,4 @@
-"""Debezium events of one tiny table, `shop.things` on MySQL, as JSON lines; and a shop: a project that takes them."""
+"""Debezium events of one small table, `shop.things` on MySQL, as JSON lines, and `Shop`, a project that reads them."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec, TableSpec
 
 catch_up_module = import_module("siltstone.engine.run.catch_up")
-"""The module of `catch_up`, for tests that replace a step: the package has the function under this name."""
+"""The module of `catch_up`, for tests that replace a step. The package exports the function under this name."""
 
 THINGS = "shop.things"
 START_MS = 1_704_067_200_000  # 2024-01-01 00:00:00 UTC
@@ -27,20 +27,20 @@ def row(key: int | None, name: str, n: Any = 0) -> dict[str, Any]:
     return {"id": key, "name": name, "n": n}
 
 
-def insert(second: int, after: dict[str, Any], **told: Any) -> str:
-    return event("c", second, None, after, **told)
+def insert(second: int, after: dict[str, Any], **options: Any) -> str:
+    return event("c", second, None, after, **options)
 
 
-def update(second: int, after: dict[str, Any], **told: Any) -> str:
-    return event("u", second, None, after, **told)
+def update(second: int, after: dict[str, Any], **options: Any) -> str:
+    return event("u", second, None, after, **options)
 
 
-def delete(second: int, before: dict[str, Any], **told: Any) -> str:
-    return event("d", second, before, None, **told)
+def delete(second: int, before: dict[str, Any], **options: Any) -> str:
+    return event("d", second, before, None, **options)
 
 
-def read(second: int, after: dict[str, Any], **told: Any) -> str:
-    return event("r", second, None, after, **told)
+def read(second: int, after: dict[str, Any], **options: Any) -> str:
+    return event("r", second, None, after, **options)
 
 
 def event(
@@ -51,8 +51,11 @@ def event(
     table: str = THINGS,
     types: dict[str, Any] | None = None,
 ) -> str:
-    """One line. `second` after the start is its commit time and its place in the log. `types`: with a schema that says
-    them for some of the columns, each a type's name or a whole description."""
+    """One event, as a line.
+
+    `second`: its commit time in seconds after the start, and its position in the log. `types`: the event carries a
+    schema with these types for some of the columns. Each is the name of a type, or a whole description.
+    """
     database, name = table.split(".")
     millis = START_MS + second * 1000
     source = {"connector": "mysql", "name": "shop", "db": database, "table": name, "ts_ms": millis}
@@ -62,14 +65,14 @@ def event(
 
 
 def _schema(types: dict[str, Any]) -> dict[str, Any]:
-    told = {name: kind if isinstance(kind, dict) else {"type": kind} for name, kind in (_TYPES | types).items()}
-    fields = [{"field": name, "optional": True} | kind for name, kind in told.items()]
+    declared = {name: kind if isinstance(kind, dict) else {"type": kind} for name, kind in (_TYPES | types).items()}
+    fields = [{"field": name, "optional": True} | kind for name, kind in declared.items()]
     images = [{"field": image, "type": "struct", "optional": True, "fields": fields} for image in ("before", "after")]
     return {"type": "struct", "fields": images}
 
 
-# A change between two others, one that READs see or miss, READs that changes supersede or stand before: first what
-# comes when it happens, then what comes late.
+# Key 1: a late change between two others. Keys 2 and 3: a change inside the window of a READ supersedes the READ.
+# Key 4: a change before the window of a READ. PROMPT arrives first, LATE arrives later.
 PROMPT = (
     insert(105, row(1, "Alice")),
     update(110, row(1, "Alice")),
@@ -90,7 +93,7 @@ LATE = (
 
 @dataclass(frozen=True)
 class Shop:
-    """A project with a folder of events and the tables that are kept from them."""
+    """A project with a folder of events, and the tables that runs build from them."""
 
     spark: SparkSession
     project: ProjectSpec
@@ -106,7 +109,7 @@ class Shop:
         return folder
 
     def write(self, name: str, lines: Sequence[str]) -> Path:
-        """A file of events; one that is there already is replaced."""
+        """Write a file of events. It replaces an existing file of this name."""
         file = self.events / name
         file.write_text("".join(lines), encoding="utf-8")
         return file
@@ -118,7 +121,7 @@ class Shop:
         columns: dict[str, str] | None = COLUMNS,
         rejects: float = 0.01,
     ) -> TableSpec:
-        """The spec of one table. Without `columns` the events say what columns there are."""
+        """The spec of one table. Without `columns`, the columns come from the events."""
         name = table.replace(".", "_")
         mapping: dict[str, Any] = {
             "table": table,
@@ -130,35 +133,35 @@ class Shop:
         return table_spec(mapping | ({"columns": columns} if columns else {}), self.project)
 
     def run(self, *specs: TableSpec) -> RunReport:
-        """One run over these tables; without any over `shop.things`."""
+        """Run once over these tables, or over `shop.things` if none is given."""
         return catch_up(self.project, specs or (self.spec(),), self.spark)
 
     def taken(self, *specs: TableSpec) -> TableReport:
-        """A run over one table that is expected to go well."""
+        """Run once over one table, and expect exit code 0. Gives the report of the table."""
         (table,) = self.run(*specs).tables
         assert table.exit_code == 0, table.error
         return table
 
     def another(self, name: str) -> "Shop":
-        """A project in a folder and a namespace of its own, in the same catalog."""
+        """Another project in the same catalog, with its own folder and namespace."""
         root = self.project.root / name
         root.mkdir()
         return Shop(self.spark, replace(self.project, root=root, namespace=f"{self.project.namespace}_{name}"))
 
     def stored(self) -> list[list[str]]:
-        """The rows of history and of latest, to be compared: without their batches, and in no order of storage."""
+        """The rows of history and of latest without `_batch`, sorted, so that tests can compare them."""
         both = (self.rows("shop_things_h"), self.rows("shop_things"))
         return [sorted(repr(sorted((n, v) for n, v in r.items() if n != "_batch")) for r in rows) for rows in both]
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        """All rows of a table of the project's namespace; none where it does not exist."""
+        """All rows of a table in the project's namespace; none if the table does not exist."""
         identifier = f"{self.project.catalog.name}.{self.project.namespace}.{name}"
         if not self.spark.catalog.tableExists(identifier):
             return []
         return [found.asDict() for found in self.spark.table(identifier).collect()]
 
     def snapshots(self, name: str) -> tuple[list[int], list[str]]:
-        """All snapshots and all branches of a table."""
+        """The ids of all snapshots of a table, and the names of its branches and tags."""
         identifier = f"{self.project.catalog.name}.{self.project.namespace}.{name}"
         found = self.spark.table(f"{identifier}.snapshots").select("snapshot_id").collect()
         refs = self.spark.table(f"{identifier}.refs").select("name").collect()
@@ -169,12 +172,12 @@ class Shop:
         return sorted((found["id"], found["name"], found["n"]) for found in self.rows(table))
 
     def versions(self, key: int) -> list[tuple[str | None, int, int | None]]:
-        """(name, from second, to second) of the versions of one key, deletions among them."""
+        """(name, from second, to second) of the versions of one key, including deletions."""
         found = [version for version in self.rows("shop_things_h") if version["id"] == key]
         spans = [(v["name"], second(v["_valid_from"]), second(v["_valid_to"])) for v in found]
         return sorted(spans, key=lambda span: (span[1], span[2] is None, span[2] or 0))
 
 
 def second(moment: Any) -> Any:
-    """Seconds since the start; None where there is no moment. Spark gives local times of the Python process."""
+    """Seconds since the start; None for None. Spark gives times in the time zone of the Python process."""
     return None if moment is None else round(moment.timestamp() - START_MS / 1000)

@@ -1,4 +1,4 @@
-"""Bad input: told with its file, line and table, why and what to do; nothing is lost, and the next good run works."""
+"""Bad input: errors give the file, line, table, reason and a hint. No record is lost, and the next good run works."""
 
 import gzip
 import io
@@ -38,13 +38,13 @@ def failure(report: RunReport, exit_code: int) -> str:
     return table.error
 
 
-def nothing_taken(shop: Shop) -> bool:
-    """No change, no version and no row of the table; nothing that says it had taken a file."""
+def has_no_data(shop: Shop) -> bool:
+    """Whether the table has no change, no version, no row, no recorded input and no reject."""
     stored = [shop.rows(name) for name in ("shop_things_changes", "shop_things_h", "shop_things")]
-    return stored == [[], [], []] and not of_things(shop, "inputs") and not of_things(shop, "rejects")
+    return stored == [[], [], []] and not rows_of_things(shop, "inputs") and not rows_of_things(shop, "rejects")
 
 
-def of_things(shop: Shop, ledger: str) -> list[dict[str, Any]]:
+def rows_of_things(shop: Shop, ledger: str) -> list[dict[str, Any]]:
     return [found for found in shop.rows(ledger) if found["consumer"] == THINGS]
 
 
@@ -70,7 +70,7 @@ BAD = (
 
 @dataclass(frozen=True)
 class Mixed:
-    """One file with every bad record that there is, good ones around them, and half a line at its end."""
+    """One file with each kind of bad record between good records, and an incomplete line at its end."""
 
     shop: Shop
     file: Path
@@ -85,7 +85,7 @@ def mixed(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.Te
     return Mixed(shop, file, report)
 
 
-def test_each_bad_record_is_kept_with_its_place_and_why(mixed: Mixed) -> None:
+def test_each_bad_record_is_stored_with_its_place_and_reason(mixed: Mixed) -> None:
     text = mixed.file.read_text(encoding="utf-8").split("\n")
     rejects = {found["line"]: found for found in mixed.shop.rows("rejects")}
     assert {line: (found["table"], found["reason"]) for line, found in sorted(rejects.items())} == {
@@ -99,19 +99,19 @@ def test_each_bad_record_is_kept_with_its_place_and_why(mixed: Mixed) -> None:
     assert all(found["record"] == text[line - 1] for line, found in rejects.items())
 
 
-def test_the_good_records_between_bad_ones_are_taken(mixed: Mixed) -> None:
+def test_good_records_between_bad_ones_are_taken(mixed: Mixed) -> None:
     _, table = mixed.report.tables
     assert (table.exit_code, table.changes, table.rejected) == (0, 2, 3), table.error
     assert mixed.shop.latest() == [(1, "Alice", 0), (2, "Bob", 0)]
 
 
-def test_every_record_is_in_the_sum(mixed: Mixed) -> None:
+def test_the_report_counts_every_record(mixed: Mixed) -> None:
     (source,) = mixed.report.sources
     assert (source.read, source.taken, source.control, source.rejected) == (7, {THINGS: 4}, 0, 3)
     assert source.half_lines == (f"file:{mixed.file}:8",)
 
 
-def test_a_table_in_no_event_names_the_nearest_and_stops_no_other(mixed: Mixed) -> None:
+def test_a_table_without_events_fails_with_the_nearest_name_and_stops_no_other_table(mixed: Mixed) -> None:
     shop, typo = mixed.shop, mixed.report.tables[0]
     assert (typo.status, typo.exit_code, mixed.report.exit_code) == (FAILED, 3, 3)
     assert f"Cannot find events of shop.thing in {shop.events}: 1 files hold shop.things." in str(typo.error)
@@ -119,7 +119,7 @@ def test_a_table_in_no_event_names_the_nearest_and_stops_no_other(mixed: Mixed) 
     assert shop.rows("shop_thing_changes") == []
 
 
-def test_half_a_line_is_taken_once_when_it_is_complete(mixed: Mixed) -> None:
+def test_an_incomplete_last_line_is_taken_when_it_is_complete(mixed: Mixed) -> None:
     shop = mixed.shop
     shop.write("b.jsonl", [])
     with mixed.file.open("a", encoding="utf-8") as growing:
@@ -134,7 +134,7 @@ def test_half_a_line_is_taken_once_when_it_is_complete(mixed: Mixed) -> None:
 
 
 @pytest.mark.slow
-def test_records_of_no_table_are_told_by_the_check_of_each_table_and_in_the_report(shop: Shop) -> None:
+def test_the_check_of_each_table_and_the_report_count_records_without_a_table(shop: Shop) -> None:
     other = event("c", 5, None, row(1, "Otto"), "shop.others")
     file = shop.write("a.jsonl", [other, *GOOD, "{not JSON\n", "{neither\n", HALF[:60]])
     specs = [shop.spec(rejects=1.0), shop.spec("shop.others", rejects=1.0)]
@@ -153,15 +153,15 @@ def test_records_of_no_table_are_told_by_the_check_of_each_table_and_in_the_repo
     assert message() == [("passed", 0, "nothing found")] * 2
 
 
-def test_a_source_that_is_not_there_says_what_was_looked_for(shop: Shop) -> None:
+def test_an_error_about_a_missing_source_names_its_path(shop: Shop) -> None:
     missing = failure(shop.run(shop.spec(path="events/gone.jsonl")), 3)
     unmatched = failure(shop.run(shop.spec(path="events/*.jsonl")), 3)
     assert f"Cannot read {shop.events}/gone.jsonl: it does not exist. Hint: check source.path" in missing
     assert f"Cannot read {shop.events}/*.jsonl: it matches no file. Hint: check source.path" in unmatched
-    assert nothing_taken(shop)
+    assert has_no_data(shop)
 
 
-def test_a_compressed_file_cut_short_takes_nothing_until_it_is_whole(shop: Shop) -> None:
+def test_a_run_takes_nothing_from_a_truncated_compressed_file_until_it_is_complete(shop: Shop) -> None:
     shop.write("a.jsonl", [insert(1, row(1, "Alice"))])
     whole = gzip.compress("".join(insert(n, row(n, f"{n:x}" * 9, n * n)) for n in range(2, 40)).encode())
     cut = shop.events / "b.jsonl.gz"
@@ -169,13 +169,13 @@ def test_a_compressed_file_cut_short_takes_nothing_until_it_is_whole(shop: Shop)
     message = failure(shop.run(), 3)
     assert f"Cannot read file:{cut}: the compressed stream ends early after line " in message
     assert "Nothing of this batch was taken. Hint: deliver the whole file and retry" in message
-    assert nothing_taken(shop)
+    assert has_no_data(shop)
     cut.write_bytes(whole)
     assert shop.taken().changes == 39
     assert [key for key, _, _ in shop.latest()] == list(range(1, 40))
 
 
-def test_a_column_that_changes_its_type_is_refused_with_both_types(shop: Shop) -> None:
+def test_a_run_refuses_a_column_that_changes_its_type_and_names_both_types(shop: Shop) -> None:
     spec = shop.spec(columns=None)
     shop.write("a.jsonl", [insert(1, row(1, "Alice", 1), types={})])
     assert shop.run(spec).exit_code == 0
@@ -190,32 +190,32 @@ def test_a_column_that_changes_its_type_is_refused_with_both_types(shop: Shop) -
     assert "column n is int and cannot become decimal(12,2) without rewriting the table. Hint: " in message
     decimal.unlink()
     assert {name: shop.rows(name) for name in before} == before
-    assert len(of_things(shop, "inputs")) == 1
+    assert len(rows_of_things(shop, "inputs")) == 1
     shop.write("d.jsonl", [update(4, row(1, "Alice", 7_000_000_000), types={"n": "int64"})])
     assert shop.run(spec).exit_code == 0
     assert shop.latest() == [(1, "Alice", 7_000_000_000)]
 
 
-def test_too_many_rejects_take_nothing(shop: Shop) -> None:
+def test_a_run_with_too_many_rejects_takes_nothing(shop: Shop) -> None:
     file = shop.write("a.jsonl", [insert(1, row(1, "Alice")), insert(2, row(2, "Bob", "two"))])
     message = failure(shop.run(), 3)
     assert "Cannot take the batch for shop.things: 1 of 2 records cannot be decoded" in message
     assert "more than rejects.max_fraction 0.01 allows" in message
     assert f'(1 x column "n": the value does not fit int (file:{file}:2))' in message
     assert "Hint: fix the spec, or raise rejects.max_fraction to take the others" in message
-    assert nothing_taken(shop)
+    assert has_no_data(shop)
 
 
-def test_too_many_lines_of_no_table_are_told_with_their_reasons_and_places(shop: Shop) -> None:
+def test_an_error_about_too_many_lines_without_a_table_gives_reasons_and_places(shop: Shop) -> None:
     file = shop.write("a.jsonl", [*GOOD, "{cut\n", "{again\n", "[1]\n", HALF[:60]])
     message = failure(shop.run(), 3)
     assert "3 of 6 records are no debezium-json events, more than rejects.max_fraction 0.01 allows (2 x not" in message
     assert f" (2 x not JSON (file:{file}:3); 1 x " in message
     assert f" (file:{file}:5)). Nothing was taken. Hint:" in message
-    assert nothing_taken(shop)
+    assert has_no_data(shop)
 
 
-def test_rejects_of_a_table_that_no_spec_declares_are_kept_and_stop_no_other(shop: Shop) -> None:
+def test_rejects_of_an_undeclared_table_are_stored_and_stop_no_other_table(shop: Shop) -> None:
     others = [GOOD[0].replace('"table": "things"', '"table": "others"').replace('"op": "c"', '"op": "x"')] * 3
     assert others[0] != GOOD[0]
     shop.write("a.jsonl", [*GOOD, *others])
@@ -224,11 +224,11 @@ def test_rejects_of_a_table_that_no_spec_declares_are_kept_and_stop_no_other(sho
     assert [row["table"] for row in shop.rows("rejects")] == ["shop.others"] * 3
 
 
-def meanwhile(patch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
-    """Do something when a file's records have been read, and before anybody asks what was wrong with some."""
+def act_after_decoding(patch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Call `act` after a table's records are decoded, before the run reads the texts of its rejects."""
 
-    def decoding(*asked: Any) -> append_changes.Decoded:
-        found = decode_table(*asked)
+    def decoding(*arguments: Any) -> append_changes.Decoded:
+        found = decode_table(*arguments)
         act()
         return found
 
@@ -237,54 +237,54 @@ def meanwhile(patch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
 
 
 @pytest.mark.slow
-def test_a_reject_of_a_file_that_grows_meanwhile_has_its_own_text(shop: Shop) -> None:
+def test_a_reject_keeps_its_own_text_if_its_file_grows_during_the_run(shop: Shop) -> None:
     lines = [insert(1, row(1, "Alice")), insert(2, row(2, "Bob", "two")), insert(3, row(3, "Carl", "three"))]
     more, spec = [insert(n, row(n, f"{n}" * 99, "x")) for n in range(4, 400)], shop.spec(rejects=1.0)
     shop.write("a.jsonl", ["\n", *lines])
     with pytest.MonkeyPatch.context() as patch:
-        meanwhile(patch, lambda: shop.write("a.jsonl", ["\n", *lines, *more]))
+        act_after_decoding(patch, lambda: shop.write("a.jsonl", ["\n", *lines, *more]))
         assert shop.taken(spec).changes == 1
-    rejects = sorted((found["line"], found["record"]) for found in of_things(shop, "rejects"))
+    rejects = sorted((found["line"], found["record"]) for found in rows_of_things(shop, "rejects"))
     assert rejects == [(3, lines[1].rstrip("\n")), (4, lines[2].rstrip("\n"))]
     assert shop.taken(spec).rejected == 396
 
 
-def test_a_file_that_becomes_another_one_meanwhile_takes_nothing(shop: Shop) -> None:
+def test_a_run_takes_nothing_from_a_file_that_is_replaced_during_the_run(shop: Shop) -> None:
     file = shop.write("a.jsonl", [insert(1, row(1, "Alice")), insert(2, row(2, "Bob", "two"))])
     other = [insert(1, row(1, "Alice")), insert(2, row(2, "Zoe", "two"))]
     with pytest.MonkeyPatch.context() as patch:
-        meanwhile(patch, lambda: shop.write("a.jsonl", other))
+        act_after_decoding(patch, lambda: shop.write("a.jsonl", other))
         message = failure(shop.run(shop.spec(rejects=1.0)), 3)
     assert f"in file:{file}:2: the file was replaced while it was taken. Nothing of this batch was" in message
-    assert nothing_taken(shop)
+    assert has_no_data(shop)
     assert shop.taken(shop.spec(rejects=1.0)).rejected == 1
-    assert "Zoe" in of_things(shop, "rejects")[0]["record"]
+    assert "Zoe" in rows_of_things(shop, "rejects")[0]["record"]
 
 
-def test_a_file_that_is_gone_meanwhile_takes_nothing(shop: Shop) -> None:
+def test_a_run_takes_nothing_from_a_file_that_is_deleted_during_the_run(shop: Shop) -> None:
     whole = gzip.compress((insert(1, row(1, "Alice")) + insert(2, row(2, "Bob", "two"))).encode())
     file = shop.events / "a.jsonl.gz"
     file.write_bytes(whole)
     with pytest.MonkeyPatch.context() as patch:
-        meanwhile(patch, file.unlink)
+        act_after_decoding(patch, file.unlink)
         message = failure(shop.run(shop.spec(rejects=1.0)), 3)
     assert f"Cannot read file:{file}: it is gone since it was listed. Nothing of this batch was taken. Hint:" in message
-    assert nothing_taken(shop)
+    assert has_no_data(shop)
     file.write_bytes(whole)
     assert shop.taken(shop.spec(rejects=1.0)).rejected == 1
 
 
 def refused(shop: Shop, folder: str, lines: str, **source: str) -> str:
-    """How a run over one file ends whose table nothing is known of but its key."""
+    """The error of a run over one file, for a spec that declares only the key of its table."""
     (shop.events / folder).mkdir()
     (shop.events / folder / "a.jsonl").write_text(lines, encoding="utf-8")
     mapping = {"table": THINGS, "source": {"path": f"events/{folder}"} | source, "keys": ["id"]}
     message = failure(shop.run(table_spec(mapping, shop.project)), 3)
-    assert nothing_taken(shop)
+    assert has_no_data(shop)
     return message
 
 
-def test_another_format_is_named_where_no_line_can_be_decoded(shop: Shop) -> None:
+def test_an_error_names_the_probable_format_if_no_line_can_be_decoded(shop: Shop) -> None:
     message = refused(shop, "operations", CANAL * 3, format="shareplex-json")
     assert "none of its 3 records can be decoded (3 x meta is missing (file:" in message
     assert "events/operations/a.jsonl:1)); they look like canal-json. Nothing was taken. Hint: check source" in message
@@ -295,7 +295,7 @@ def test_another_format_is_named_where_no_line_can_be_decoded(shop: Shop) -> Non
     assert "it is not an Avro file. It looks like canal-json. Hint:" in message
 
 
-def test_what_a_file_of_another_kind_looks_like_is_told(shop: Shop) -> None:
+def test_an_error_names_what_a_file_of_another_kind_looks_like(shop: Shop) -> None:
     written = io.BytesIO()
     source = {"database": "shop", "table": "things", "log_file": "mysql-bin.000001", "change_type": "INSERT"}
     meta = {"type": "record", "name": "m", "fields": [{"name": name, "type": "string"} for name in source]}
@@ -330,13 +330,13 @@ def test_what_a_file_of_another_kind_looks_like_is_told(shop: Shop) -> None:
     assert [table.table for table in report.tables if f"ook like {message[table.table]}" not in table.error] == []
 
 
-def test_a_sequence_column_that_is_not_there_is_named(shop: Shop) -> None:
+def test_an_error_names_a_missing_sequence_column(shop: Shop) -> None:
     message = refused(shop, "rows", '{"id": 1, "seq": 1}\n', format="rows", sequence_by="sek")
     assert 'none of its 1 records can be decoded (1 x sequence column "sek" is null or missing (file:' in message
     assert "look like" not in message
 
 
-def test_another_format_is_named_where_the_key_is_no_column_of_it_or_another_table_was_there_first(shop: Shop) -> None:
+def test_an_error_names_the_probable_format_if_no_key_column_or_no_table_is_found(shop: Shop) -> None:
     shop.write("a.jsonl", [CANAL] * 3)
     as_rows = {"table": THINGS, "source": {"format": "rows", "path": "events", "sequence_by": "ts"}, "keys": ["sku"]}
     message = failure(shop.run(table_spec(as_rows, shop.project)), 2)
@@ -347,30 +347,28 @@ def test_another_format_is_named_where_the_key_is_no_column_of_it_or_another_tab
     assert "/a.jsonl:1); they look like canal-json. Hint: " in message
 
 
-def test_events_of_another_format_are_one_error_that_names_it(shop: Shop) -> None:
+def test_events_of_another_format_give_one_error_that_names_the_format(shop: Shop) -> None:
     shop.write("a.jsonl", [CANAL] * 30)
     message = failure(shop.run(), 3)
     assert "30 of 30 records are no debezium-json events" in message
     assert f" (file:{shop.events}/a.jsonl:1)); they look like canal-json. Nothing was taken." in message
-    assert nothing_taken(shop)
+    assert has_no_data(shop)
     assert shop.rows("rejects") == []
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "avro", "jsonl.gz", "jsonl.bz2", "jsonl.zst"])
-def test_a_file_of_rows_that_is_still_to_be_written_is_passed_over(
-    spark: SparkSession, tmp_path: Path, ending: str
-) -> None:
-    """It cannot grow line by line: taken as it is, it could never be taken again."""
+def test_a_run_skips_an_empty_file_of_rows(spark: SparkSession, tmp_path: Path, ending: str) -> None:
+    """A program may still write it. If a run took it empty, no later run could take its rows."""
     for name, content in (("a", b"id,n\n1,1\n"), ("b", b"")):
         (tmp_path / f"{name}.{ending}").write_bytes(content)
     source = SourceSpec("rows", str(tmp_path), rows=RowsSpec("a.b", (("n", "any"),)))
     assert [Path(file.path).name for file in source_files(spark, source, "lake", None)] == [f"a.{ending}"]
 
 
-def test_a_first_run_that_was_refused_leaves_nothing_in_the_way_of_a_mended_spec(shop: Shop) -> None:
+def test_a_run_with_a_fixed_spec_succeeds_after_a_refused_first_run(shop: Shop) -> None:
     shop.write("a.jsonl", [insert(1, row(1, "Alice", 3)), insert(2, row(2, "Bob", 4))])
     wrong = replace(shop.spec(columns={"id": "int", "name": "int", "n": "string"}), keys=("n",))
     assert "cannot be decoded" in failure(shop.run(wrong), 3)
-    assert nothing_taken(shop)
+    assert has_no_data(shop)
     shop.taken()
     assert shop.latest() == [(1, "Alice", 3), (2, "Bob", 4)]

@@ -1,4 +1,4 @@
-"""With `on_failure: block` nothing is published before its checks pass, whoever folds."""
+"""With `on_failure: block`, no command publishes changes before their checks pass."""
 
 from dataclasses import replace
 
@@ -37,31 +37,31 @@ def names(shop: Shop) -> list[str]:
     return [found["name"] for found in shop.rows(LATEST)]
 
 
-def test_what_is_held_back_is_published_by_nobody_until_its_checks_pass(shop: Shop) -> None:
+def test_no_command_publishes_blocked_changes_until_their_checks_pass(shop: Shop) -> None:
     spec = blocking(shop)
     shop.write("a.jsonl", [insert(10, row(1, "Alice"))])
     assert run(shop).status == OK
-    shop.write("b.jsonl", [change(30, "Alicia", "Ally")])  # who made Alice Alicia?
+    shop.write("b.jsonl", [change(30, "Alicia", "Ally")])  # the change from Alice to Alicia is missing
     blocked = run(shop)
     assert (blocked.status, blocked.exit_code) == (BLOCKED, 5)
     assert "chain_break" in (blocked.error or "")
     assert names(shop) == ["Alice"]
-    (again,) = rebuild(shop.project, [spec], shop.spark, checks=checks_of_run).tables
-    assert (again.status, again.batch, again.exit_code, names(shop)) == (REBUILT, 1, 0, ["Alice"]), again
-    (afresh,) = reread(shop.project, [spec], shop.spark, checks=checks_of_run).tables
-    assert (afresh.status, names(shop), len(shop.rows(HISTORY))) == (REBUILT, ["Alice"], 1)
+    (rebuilt,) = rebuild(shop.project, [spec], shop.spark, checks=checks_of_run).tables
+    assert (rebuilt.status, rebuilt.batch, rebuilt.exit_code, names(shop)) == (REBUILT, 1, 0, ["Alice"]), rebuilt
+    (reread_table,) = reread(shop.project, [spec], shop.spark, checks=checks_of_run).tables
+    assert (reread_table.status, names(shop), len(shop.rows(HISTORY))) == (REBUILT, ["Alice"], 1)
     shop.write("c.jsonl", [change(20, "Alice", "Alicia")])
     assert run(shop).status == OK
     assert (names(shop), len(shop.rows(HISTORY))) == (["Ally"], 3)
 
 
 @pytest.mark.slow
-def test_a_first_batch_that_is_held_back_waits_for_a_run_that_checks_it(shop: Shop) -> None:
+def test_only_a_run_with_checks_publishes_a_blocked_first_batch(shop: Shop) -> None:
     spec = blocking(shop)
     shop.write("a.jsonl", [insert(10, row(1, "Alice")), change(30, "Alicia", "Ally")])
     assert run(shop).status == BLOCKED
-    (again,) = rebuild(shop.project, [spec], shop.spark).tables
-    assert (again.status, names(shop)) == (NOTHING_NEW, [])
+    (rebuilt,) = rebuild(shop.project, [spec], shop.spark).tables
+    assert (rebuilt.status, names(shop)) == (NOTHING_NEW, [])
     reread(shop.project, [spec], shop.spark)
     assert names(shop) == []
     shop.write("b.jsonl", [change(20, "Alice", "Alicia")])
@@ -70,13 +70,13 @@ def test_a_first_batch_that_is_held_back_waits_for_a_run_that_checks_it(shop: Sh
 
 
 @pytest.mark.slow
-def test_a_rebuild_publishes_nothing_that_its_checks_fail(shop: Shop) -> None:
+def test_a_rebuild_publishes_nothing_if_its_checks_fail(shop: Shop) -> None:
     shop.write("a.jsonl", [insert(10, row(1, "Alice")), change(30, "Alicia", "Ally")])
-    catch_up(shop.project, [shop.spec()], shop.spark)  # unchecked
+    catch_up(shop.project, [shop.spec()], shop.spark)  # without checks
     before = [shop.snapshots(table) for table in (LATEST, HISTORY)]
-    (held,) = rebuild(shop.project, [blocking(shop)], shop.spark, checks=checks_of_run).tables
-    assert (held.status, held.exit_code) == (BLOCKED, 5)
-    assert "chain_break" in (held.error or "")
+    (blocked,) = rebuild(shop.project, [blocking(shop)], shop.spark, checks=checks_of_run).tables
+    assert (blocked.status, blocked.exit_code) == (BLOCKED, 5)
+    assert "chain_break" in (blocked.error or "")
     assert [shop.snapshots(table)[1] for table in (LATEST, HISTORY)] == [refs for _, refs in before]
-    (there,) = rebuild(shop.project, [shop.spec()], shop.spark, checks=checks_of_run).tables
-    assert (there.status, there.exit_code) == (REBUILT, 5)
+    (published,) = rebuild(shop.project, [shop.spec()], shop.spark, checks=checks_of_run).tables
+    assert (published.status, published.exit_code) == (REBUILT, 5)

@@ -1,4 +1,4 @@
-"""Disks and catalogs that fail under a run: one line with a hint, exit code 6; the next run gives what it should."""
+"""If a disk or a catalog fails, commands end with exit code 6 and a hint. The next run gives the correct tables."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def lake(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def small_disk(lake: Path) -> Iterator[Path]:
-    """The same on a disk of its own, of two megabytes."""
+    """The same folder on a separate disk of two megabytes."""
     with mounted(lake, "-t", "tmpfs", "-o", "size=2m", "tmpfs"):
         (lake / "w").mkdir()
         yield lake
 
 
-class mounted:  # noqa: N801  a context manager, as contextlib has them
-    """Mounts something on a folder. Skips the test where the user may not mount."""
+class mounted:  # noqa: N801  a context manager, named as those of contextlib
+    """Mounts a disk on a folder. Skips the test if the user may not mount."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.folder, self.arguments = folder, arguments
@@ -55,14 +55,14 @@ def _mount(*arguments: str) -> int:
     return subprocess.run(["mount", *arguments], check=False, stderr=subprocess.DEVNULL).returncode
 
 
-class Story:
-    """A project that took its first events, and one that lives through the same with a sound disk."""
+class Comparison:
+    """A project on the storage under test, and one on a working disk with the same events. Both took the first file."""
 
     def __init__(self, root: Path, lake: Path, capsys: Capsys) -> None:
         self.lake, self.capsys = lake, capsys
-        self.sound = self._project(root / "sound", root / "sound_lake")
+        self.healthy = self._project(root / "healthy", root / "healthy_lake")
         self.project = self._project(root / "project", lake)
-        for project in (self.sound, self.project):
+        for project in (self.healthy, self.project):
             self.deliver(project, "a.jsonl", FIRST)
             project.run(capsys, "catch-up")
             self.deliver(project, "b.jsonl", SECOND)
@@ -77,71 +77,73 @@ class Story:
         (Path(project.events) / name).write_bytes(delivered(lines))
 
     def fails(self, *arguments: str) -> str:
-        """What a command says that ends with exit code 6."""
-        said = self.project.run(self.capsys, *arguments, ends=6)
-        assert "Traceback" not in said
-        assert "Hint: " in said
-        return said
+        """Run a command that must end with exit code 6. Gives its output."""
+        printed = self.project.run(self.capsys, *arguments, ends=6)
+        assert "Traceback" not in printed
+        assert "Hint: " in printed
+        return printed
 
-    def ends_well(self, spark: SparkSession) -> None:
-        """See that runs go on, to the tables of the sound disk."""
-        for project in (self.sound, self.project):
+    def check_recovery(self, spark: SparkSession) -> None:
+        """Check that the next run gives the tables of the working disk."""
+        for project in (self.healthy, self.project):
             project.run(self.capsys, "catch-up")
-        assert self.project.tables(spark) == self.sound.tables(spark)
+        assert self.project.tables(spark) == self.healthy.tables(spark)
         assert "nothing new" in self.project.run(self.capsys, "catch-up")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kilobytes", [4, 40, 120, 250])
-def test_a_disk_that_is_full(
+def test_a_run_on_a_full_disk_fails_and_the_next_run_recovers(
     spark: SparkSession, tmp_path: Path, small_disk: Path, capsys: Capsys, kilobytes: int
 ) -> None:
-    """`kilobytes`: so many are left when the run begins: it fails at another write for each."""
-    story = Story(tmp_path, small_disk, capsys)
+    """`kilobytes`: the free space when the run starts. With each value, another write fails."""
+    comparison = Comparison(tmp_path, small_disk, capsys)
     filler = small_disk / "filler"
     filler.write_bytes(bytes(shutil.disk_usage(small_disk).free - (kilobytes << 10)))
-    assert "no space is left" in story.fails("catch-up")
+    assert "no space is left" in comparison.fails("catch-up")
     filler.unlink()
-    story.ends_well(spark)
+    comparison.check_recovery(spark)
 
 
 @pytest.mark.slow
-def test_a_warehouse_that_is_read_only(spark: SparkSession, tmp_path: Path, lake: Path, capsys: Capsys) -> None:
-    story = Story(tmp_path, lake, capsys)
+def test_only_commands_that_write_fail_on_a_read_only_warehouse(
+    spark: SparkSession, tmp_path: Path, lake: Path, capsys: Capsys
+) -> None:
+    comparison = Comparison(tmp_path, lake, capsys)
     warehouse = lake / "w"
     with mounted(warehouse, "--bind", str(warehouse)):
         assert _mount("-o", "remount,bind,ro", str(warehouse)) == 0
         for command in (("catch-up",), ("maintain",), ("rebuild",)):
-            assert "it cannot be written" in story.fails(*command)
-        assert "Charlie" in story.project.run(capsys, "show", "shop.things")
-    story.ends_well(spark)
+            assert "it cannot be written" in comparison.fails(*command)
+        assert "Charlie" in comparison.project.run(capsys, "show", "shop.things")
+    comparison.check_recovery(spark)
 
 
 @pytest.mark.slow
-def test_a_catalog_that_another_program_locks_is_waited_for(
+def test_a_run_waits_for_a_catalog_that_another_program_locks(
     spark: SparkSession, tmp_path: Path, lake: Path, capsys: Capsys
 ) -> None:
-    story = Story(tmp_path, lake, capsys)
+    comparison = Comparison(tmp_path, lake, capsys)
     with closing(sqlite3.connect(lake / "c.db", check_same_thread=False, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         end = Timer(LOCK_SECONDS, lambda: other.execute("COMMIT"))
         end.start()
-        story.project.run(capsys, "catch-up")
+        comparison.project.run(capsys, "catch-up")
         end.join()
-    story.ends_well(spark)
+    comparison.check_recovery(spark)
 
 
-def test_a_catalog_whose_file_is_gone_is_refused(
+def test_commands_refuse_a_catalog_whose_file_is_missing(
     spark: SparkSession, tmp_path: Path, lake: Path, capsys: Capsys
 ) -> None:
-    story = Story(tmp_path, lake, capsys)
+    comparison = Comparison(tmp_path, lake, capsys)
     file, away = lake / "c.db", lake / "away.db"
     file.rename(away)
     for command in (("catch-up",), ("show", "shop.things"), ("report",), ("runs",), ("rebuild",)):
-        said = story.fails(*command)
-        assert f"{file} does not exist, but there are tables in {lake}/w" in said
-    found = story.project.run(capsys, "doctor", ends=2)
+        printed = comparison.fails(*command)
+        assert f"{file} does not exist, but there are tables in {lake}/w" in printed
+    found = comparison.project.run(capsys, "doctor", ends=2)
     assert "bring the file back" in found
     assert not file.exists()
     away.rename(file)
-    story.ends_well(spark)
+    comparison.check_recovery(spark)

@@ -1,4 +1,4 @@
-"""Canal's messages in a file that grows: what was sent again is known across runs, every record is accounted for."""
+"""Canal messages in growing files: runs recognize redeliveries, also of earlier runs, and account for every record."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -20,8 +20,8 @@ TYPES = {"id": "int", "a": "varchar(9)"}
 def line(batch: int, kind: str, data: Any = None, old: Any = None, second: int = 0, **more: Any) -> str:
     millis = 1_700_000_000_000 + second * 1000
     message = {"data": data, "old": old, "database": "shop", "table": "items", "type": kind, "id": batch, "es": millis}
-    told = {"ts": millis + batch, "isDdl": False, "sql": "", "mysqlType": TYPES, "pkNames": ["id"], "gtid": ""}
-    return json.dumps(message | told | more) + "\n"
+    defaults = {"ts": millis + batch, "isDdl": False, "sql": "", "mysqlType": TYPES, "pkNames": ["id"], "gtid": ""}
+    return json.dumps(message | defaults | more) + "\n"
 
 
 def row(key: int, a: str) -> dict[str, str]:
@@ -53,7 +53,7 @@ def spec_of(project: ProjectSpec) -> TableSpec:
 def delivered(
     spark: SparkSession, project: ProjectSpec, parts: list[list[str]], files: bool = False
 ) -> tuple[list[RunReport], list[Any]]:
-    """One file that grows by each part, or a file a part; a run after each: the reports, and history in its order."""
+    """Deliver the parts in one growing file, or in separate `files`, with a run after each part."""
     (project.root / "events").mkdir()
     spec, reports = spec_of(project), []
     for number, part in enumerate(parts):
@@ -66,7 +66,7 @@ def delivered(
 
 
 @pytest.mark.slow
-def test_a_file_that_grows_gives_what_the_whole_file_gives(
+def test_a_growing_file_gives_the_tables_of_the_whole_file(
     spark: SparkSession, catalog: CatalogSpec, project: ProjectSpec, tmp_path_factory: Any
 ) -> None:
     (first, second), grown = delivered(spark, project, [FIRST, SECOND])
@@ -86,8 +86,8 @@ def test_a_file_that_grows_gives_what_the_whole_file_gives(
 
 
 @pytest.mark.slow
-def test_what_was_sent_again_in_the_next_file_is_known(spark: SparkSession, project: ProjectSpec) -> None:
-    """In a run of its own: the file before is looked at again, and nothing of it is taken a second time."""
+def test_a_run_recognizes_redeliveries_of_the_previous_file(spark: SparkSession, project: ProjectSpec) -> None:
+    """The second run also reads the previous file to compare. It takes nothing from it a second time."""
     (first, second), history = delivered(spark, project, [FIRST, SECOND], files=True)
     versions = [(found["id"], found["a"], found["_op"]) for found in sorted(history, key=lambda f: f["_position"])]
     assert [version[1] for version in versions if version[0] == 1] == ["a", "b", "c", None, "d"]
@@ -112,7 +112,7 @@ REPEATED = [
 def in_files(
     spark: SparkSession, project: ProjectSpec, files: Mapping[int, list[str]], order: Iterable[int]
 ) -> tuple[list[RunReport], list[Any]]:
-    """A file and a run after the other, in this order: the reports, and history."""
+    """Write the files in this order, with a run after each. Gives the reports and the history."""
     (project.root / "events").mkdir()
     spec, reports = spec_of(project), []
     for number in order:
@@ -125,17 +125,17 @@ def in_files(
 
 
 @pytest.mark.slow
-def test_what_was_taken_before_it_was_known_to_be_sent_again_is_withdrawn(
+def test_changes_are_retracted_if_another_file_shows_that_they_are_redeliveries(
     spark: SparkSession, catalog: CatalogSpec, project: ProjectSpec, tmp_path_factory: Any
 ) -> None:
-    """Cut inside the repetition, and the later part first: what was taken of it are no changes any more."""
+    """Two files split the repeated messages, and arrive in both orders."""
     parts = {0: REPEATED[:7], 1: REPEATED[7:]}
     found = {}
     for name, order in (("cut", (0, 1)), ("backwards", (1, 0))):
         other = a_project(catalog, tmp_path_factory.mktemp(name), f"{project.namespace}_{name}")
         _, found[name] = in_files(spark, other, parts, order)
-    told = explain(other, spec_of(other), spark, {"id": "4"})
-    assert [change.outcome for change in told.changes].count("redelivered") == 1
+    explanation = explain(other, spec_of(other), spark, {"id": "4"})
+    assert [change.outcome for change in explanation.changes].count("redelivered") == 1
     _, whole = in_files(spark, project, {0: REPEATED}, (0,))
     assert found["cut"] == whole
     assert found["backwards"] == whole
@@ -143,10 +143,8 @@ def test_what_was_taken_before_it_was_known_to_be_sent_again_is_withdrawn(
 
 
 @pytest.mark.slow
-def test_batches_that_go_over_many_files_are_known_when_they_come_again(
-    spark: SparkSession, project: ProjectSpec
-) -> None:
-    """A message a file: the file before the new ones holds the end of a batch alone, and not where it begins."""
+def test_a_run_recognizes_redelivered_batches_that_span_many_files(spark: SparkSession, project: ProjectSpec) -> None:
+    """Each file has one message: the file before the new ones has the end of a batch, but not its beginning."""
     (project.root / "events").mkdir()
     spec, lines = spec_of(project), [*FIRST, *SECOND]
     reports = []
@@ -159,7 +157,7 @@ def test_batches_that_go_over_many_files_are_known_when_they_come_again(
     assert [report.sources[0].control for report in reports] == [0, 3]
 
 
-def test_a_row_of_the_first_load_yields_to_the_changes_around_it(spark: SparkSession, project: ProjectSpec) -> None:
+def test_a_row_of_the_first_load_never_overrides_a_change(spark: SparkSession, project: ProjectSpec) -> None:
     events = [
         line(1, "UPDATE", [row(8, "changed")], [{"a": "x"}], 2),
         line(2, "INIT", [row(8, "stale"), row(9, "loaded")], None, 3),

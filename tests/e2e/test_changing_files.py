@@ -1,4 +1,4 @@
-"""Files that vanish, shrink, grow or are replaced while a run takes them: nothing is lost, nothing is taken twice."""
+"""Files that vanish, shrink, grow or are replaced during a run: no change is lost, and none is taken twice."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ OTHERS = [update(10 + number, row(number, f"others {number}")) for number in ran
 
 @dataclass(frozen=True)
 class Change:
-    """What happens to the file. `brings`: the lines that the file has in the end, when it has been put right."""
+    """A change of the file during a run. `final_lines`: the lines of the file after the test restores it."""
 
-    happens: Callable[[Path], object]
-    brings: list[str]
+    apply: Callable[[Path], object]
+    final_lines: list[str]
 
 
 CHANGES = {
@@ -41,7 +41,7 @@ STAGES = {
     "decoded": (append_changes, "ensure_changes"),
     "taken": (catch_up_module, "fold_history"),
 }
-"""Where a run is when it happens: before which function."""
+"""The step of the run at which the file changes: just before this function."""
 
 
 @pytest.fixture
@@ -55,31 +55,31 @@ def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_file_that_changes_under_a_run(shop: Shop, stage: str, change: str) -> None:
+def test_a_run_loses_and_repeats_no_change_if_a_file_changes_during_it(shop: Shop, stage: str, change: str) -> None:
     found = CHANGES[change]
     file = shop.write("b.jsonl", SECOND)
     with pytest.MonkeyPatch.context() as patch:
-        before(patch, *STAGES[stage], lambda: found.happens(file))
+        act_before(patch, *STAGES[stage], lambda: found.apply(file))
         (table,) = shop.run().tables
     assert table.exit_code in (0, 3), table.error
     assert table.exit_code == 0 or str(file) in str(table.error)
-    assert table.changes in (0, len(SECOND), len(found.brings))
-    file.write_text("".join(found.brings))
+    assert table.changes in (0, len(SECOND), len(found.final_lines))
+    file.write_text("".join(found.final_lines))
     shop.taken()
     expected = {number: f"second {number}" for number in range(1, 6)} | ({6: "more"} if change == "grows" else {})
     assert {key: name for key, name, _ in shop.latest()} == expected
-    assert len(shop.rows("shop_things_h")) == len(FIRST) + len(found.brings)
-    assert len(shop.rows("shop_things_changes")) == len(FIRST) + len(found.brings)
+    assert len(shop.rows("shop_things_h")) == len(FIRST) + len(found.final_lines)
+    assert len(shop.rows("shop_things_changes")) == len(FIRST) + len(found.final_lines)
     assert shop.taken().changes == 0
 
 
-def before(patch: pytest.MonkeyPatch, module: Any, name: str, happens: Callable[[], object]) -> None:
-    """Let something happen before a function is called for the first time."""
+def act_before(patch: pytest.MonkeyPatch, module: Any, name: str, act: Callable[[], object]) -> None:
+    """Call `act` before the first call of a function."""
     original = getattr(module, name)
 
     def changed(*given: Any, **named: Any) -> Any:
         patch.setattr(module, name, original)
-        happens()
+        act()
         return original(*given, **named)
 
     patch.setattr(module, name, changed)

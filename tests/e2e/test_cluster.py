@@ -1,4 +1,4 @@
-"""The jobs on a cluster: Spark standalone with a master and two workers, started by spark-submit as the docs say."""
+"""Jobs on a Spark standalone cluster of a master and two workers, started with spark-submit as the docs describe."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Cluster:
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def complete(self) -> None:
-        """Start workers until two live."""
+        """Start workers until two are alive."""
         while sum(worker.poll() is None for worker in self.workers) < 2:
             number = len(self.workers) + 1
             options = ("--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / f"work-{number}"))
@@ -47,19 +47,19 @@ class Cluster:
         wait_for(self.folder / "master.log", "Registering worker", len(self.workers))
 
     def lose_a_worker(self) -> None:
-        """Kill the first worker that lives, with its executor."""
+        """Kill the first live worker and its executor."""
         stop(next(worker for worker in self.workers if worker.poll() is None))
 
 
 def start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
-    """A process of Spark, in a group of its own, with its output in a file."""
+    """Start a Spark process in its own process group, with its output in a file."""
     command = [str(SPARK / "bin" / "spark-class"), *arguments]
     with (folder / f"{name}.log").open("wb") as log:
         return subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, env=environment(), start_new_session=True)
 
 
 def environment() -> dict[str, str]:
-    """The environment of the cluster's processes: their Python is this one, in which siltstone is installed."""
+    """The environment of the cluster's processes. They use this Python, because siltstone is installed in it."""
     return os.environ | {
         "SPARK_HOME": str(SPARK),
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -70,7 +70,7 @@ def environment() -> dict[str, str]:
 
 
 def wait_for(file: Path, pattern: str, number: int = 1) -> list[str]:
-    """What a pattern finds in a log, once it is there so often."""
+    """Wait until a log has this number of matches of a pattern. Gives the matches."""
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
         found = re.findall(pattern, file.read_text(encoding="utf-8")) if file.exists() else []
@@ -81,7 +81,7 @@ def wait_for(file: Path, pattern: str, number: int = 1) -> list[str]:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process with all that it started."""
+    """Kill a process and all processes that it started."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -102,7 +102,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with one table, whose events are not delivered yet."""
+    """A project with one table and no events yet."""
     (tmp_path / "specs").mkdir()
     (tmp_path / "events").mkdir()
     catalog = {
@@ -132,9 +132,9 @@ def deliver(project: Path, files: int) -> None:
 
 
 def submit(cluster: Cluster, project: Path, job: str, output: IO[str]) -> subprocess.Popen[bytes]:
-    """Start a job as the docs say."""
+    """Start a job as the docs describe."""
     siltstone = [sys.executable, "-m", "siltstone"]
-    asked = subprocess.run(
+    jars = subprocess.run(
         [*siltstone, "jars", "--project", str(project)], capture_output=True, text=True, check=True, env=environment()
     )
     settings = {
@@ -146,14 +146,14 @@ def submit(cluster: Cluster, project: Path, job: str, output: IO[str]) -> subpro
         "spark.sql.shuffle.partitions": "4",
     }
     confs = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
-    command = [str(SPARK / "bin" / "spark-submit"), "--master", cluster.url, "--jars", asked.stdout.strip(), *confs]
+    command = [str(SPARK / "bin" / "spark-submit"), "--master", cluster.url, "--jars", jars.stdout.strip(), *confs]
     command += [str(ROOT / "jobs" / f"{job}.py"), "--project", str(project)]
     with (project / "submit.log").open("w", encoding="utf-8") as errors:
         return subprocess.Popen(command, stdout=output, stderr=errors, cwd=project, env=environment())
 
 
 def report_of(cluster: Cluster, project: Path, job: str) -> dict[str, Any]:
-    """The report of a job that ends well."""
+    """Run a job that must succeed. Gives its report."""
     with (project / "report.json").open("w+", encoding="utf-8") as output:
         code = submit(cluster, project, job, output).wait(timeout=3 * SECONDS)
         output.seek(0)
@@ -181,8 +181,8 @@ def test_jobs_run_on_executors_of_a_cluster(cluster: Cluster, project: Path) -> 
 
 
 @pytest.mark.parametrize("stage", ["[2-9]", "1[5-9]", "3[0-9]"])
-def test_a_worker_that_is_killed_changes_nothing(cluster: Cluster, project: Path, stage: str) -> None:
-    """`stage`: of which stage tasks are at work then: later ones have executors that keep what was computed before."""
+def test_the_loss_of_a_worker_does_not_change_the_tables(cluster: Cluster, project: Path, stage: str) -> None:
+    """`stage`: the stage that runs when the worker dies. In later stages, executors store results of earlier ones."""
     cluster.complete()
     deliver(project, 6)
     with (project / "report.json").open("w+", encoding="utf-8") as output:
@@ -211,7 +211,7 @@ print(kept.count())
 """
 
 
-def test_what_a_run_keeps_outlives_an_executor(tmp_path: Path) -> None:
+def test_checkpointed_rows_survive_the_loss_of_an_executor(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LOSES_AN_EXECUTOR], capture_output=True, text=True, cwd=tmp_path, env=environment(),
         timeout=SECONDS, check=False,

@@ -1,4 +1,4 @@
-"""A source's columns may be called what siltstone's own working columns are, or what SQL finds hard to read."""
+"""A source's columns may have the names of siltstone's internal columns, or names that SQL must quote."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,29 +17,29 @@ from tests.e2e.streams import Shop, delete, insert, read, update
 pytestmark = pytest.mark.slow
 
 KEY = "_newest"
-OURS = (
+INTERNAL = (
     "key", "action", "change", "was_open", "op", "row", "position", "batch", "source", "text", "version", "known",
     "value", "t", "s", "w", "e", "_0col", "_gone", "_side",
 )  # fmt: skip
-HARD = ("select", "a b", "x.y", "tick`", "Größe")
-OTHERS = (*OURS, *HARD)
+QUOTED = ("select", "a b", "x.y", "tick`", "Größe")
+OTHERS = (*INTERNAL, *QUOTED)
 
 
-def told(number: int, value: str) -> dict[str, Any]:
+def full_row(number: int, value: str) -> dict[str, Any]:
     return {KEY: number} | dict.fromkeys(OTHERS, value)
 
 
-def test_any_name_can_be_a_columns(spark: SparkSession, project: ProjectSpec) -> None:
-    """In order, late, deleted, read, in part: every way through the tables, and what looks at them."""
+def test_a_column_can_have_any_name(spark: SparkSession, project: ProjectSpec) -> None:
+    """Late changes, deletes, READs and partial rows pass through all tables and the commands that read them."""
     shop = Shop(spark, project)
     base = shop.spec()
     mapping: dict[str, Any] = {"table": base.table, "source": {"format": "debezium-json", "path": "events"}}
     mapping |= {"keys": [KEY], "target": {"latest": base.target.latest, "history": base.target.history}}
     spec = table_spec(mapping, project)
-    shop.write("1.jsonl", [insert(1, told(1, "a")), insert(2, told(2, "b")), update(6, told(2, "d"))])
+    shop.write("1.jsonl", [insert(1, full_row(1, "a")), insert(2, full_row(2, "b")), update(6, full_row(2, "d"))])
     shop.taken(spec)
-    late = [update(4, told(2, "c")), delete(8, told(1, "a")), update(9, {KEY: 2, "change": "part"})]
-    shop.write("2.jsonl", [*late, read(60, told(3, "r")), update(59, told(3, "s"))])
+    late = [update(4, full_row(2, "c")), delete(8, full_row(1, "a")), update(9, {KEY: 2, "change": "part"})]
+    shop.write("2.jsonl", [*late, read(60, full_row(3, "r")), update(59, full_row(3, "s"))])
     (planned,) = plan(project, [spec], spark)
     assert planned.exit_code == 0, planned.error
     (table,) = catch_up(project, [spec], spark, checks=checks_of_run).tables
@@ -55,8 +55,8 @@ def test_any_name_can_be_a_columns(spark: SparkSession, project: ProjectSpec) ->
     assert [found.status for found in rebuild(project, [spec], spark).tables] == [REBUILT]
     assert without_batch(shop.rows("shop_things_h")) == without_batch(history)
     assert explain(project, spec, spark, {KEY: "2"})
-    looked = load_table(open_catalog(project.catalog), spec.target.history)
-    assert sum(batch.num_rows for batch in timeline(looked, matching(looked, {KEY: "2"})).to_batches()) == 4
+    loaded = load_table(open_catalog(project.catalog), spec.target.history)
+    assert sum(batch.num_rows for batch in timeline(loaded, matching(loaded, {KEY: "2"})).to_batches()) == 4
 
 
 def without_batch(rows: Iterable[dict[str, Any]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A batch in order costs what it brings: nothing of older batches of `changes`, and no closed version, is read."""
+"""A batch in order reads neither the older batches of `changes` nor closed versions."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,8 +25,8 @@ IN_ORDER = [
 LATE = [update(5, row(1, "between"))]
 
 
-def folded(spark: SparkSession, project: ProjectSpec) -> Shop:
-    """Two batches: the second closed versions of the first."""
+def two_batches(spark: SparkSession, project: ProjectSpec) -> Shop:
+    """A shop with two batches. The second batch closed versions of the first."""
     shop = Shop(spark, project)
     for name, lines in (("0.jsonl", FIRST), ("1.jsonl", SECOND)):
         shop.write(name, lines)
@@ -42,7 +42,7 @@ def files(shop: Shop, table: str, condition: str) -> list[Path]:
 
 @contextmanager
 def hidden(paths: list[Path]) -> Iterator[None]:
-    """While these files are away, whoever opens one fails."""
+    """Move these files away during the block, so that a run that opens one fails."""
     for path in paths:
         path.rename(path.with_suffix(".away"))
     try:
@@ -53,7 +53,7 @@ def hidden(paths: list[Path]) -> Iterator[None]:
 
 
 def old_files(shop: Shop) -> list[Path]:
-    """The data of all batches of `changes` so far, and of the versions that are closed."""
+    """The data files of all batches of `changes` so far, and of the closed versions."""
     closed = files(shop, "shop_things_h", "partition._valid_to_month IS NOT NULL")
     changes = files(shop, "shop_things_changes", "true")
     assert closed
@@ -64,7 +64,7 @@ def old_files(shop: Shop) -> list[Path]:
 def test_a_batch_in_order_opens_no_older_changes_and_no_closed_versions(
     spark: SparkSession, project: ProjectSpec
 ) -> None:
-    shop = folded(spark, project)
+    shop = two_batches(spark, project)
     with hidden(old_files(shop)):
         shop.write("2.jsonl", IN_ORDER)
         report = shop.taken()
@@ -76,8 +76,8 @@ def test_a_batch_in_order_opens_no_older_changes_and_no_closed_versions(
 
 
 @pytest.mark.slow
-def test_the_measure_is_right_a_late_change_does_read_them(spark: SparkSession, project: ProjectSpec) -> None:
-    shop = folded(spark, project)
+def test_a_late_change_opens_the_old_files(spark: SparkSession, project: ProjectSpec) -> None:
+    shop = two_batches(spark, project)
     with hidden(old_files(shop)):
         shop.write("2.jsonl", LATE)
         (report,) = shop.run().tables

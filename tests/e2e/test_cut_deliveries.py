@@ -1,4 +1,4 @@
-"""Deliveries cut where it hurts give the tables of the whole: inside a transaction, between a window and its READ."""
+"""A split delivery gives the tables of the whole, even if a transaction or a snapshot window is split."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """Lines in two batches, and the rows that are there afterwards: (id, v). `versions`: (id, v, second it begins)."""
+    """The lines of two batches, and the expected rows. `latest`: (id, v). `versions`: (id, v, second of the start)."""
 
     first: Sequence[str]
     second: Sequence[str]
@@ -30,28 +30,30 @@ class Case:
     history: Row | None = None
 
 
-def line(connector: str, op: str, second: int, before: Row | None, after: Row | None, **told: Any) -> str:
-    """One event of table `db.t`, or of its signal table."""
-    headers = told.pop("headers", {})
+def line(connector: str, op: str, second: int, before: Row | None, after: Row | None, **source_fields: Any) -> str:
+    """One event of table `db.t`, or of its signal table. The headers of the message are in `headers`."""
+    headers = source_fields.pop("headers", {})
     millis = START_MS + second * 1000
     table = "signals" if "type" in (after or {}) else "t"
     source = {"connector": connector, "name": "srv", "db": "db", "schema": "db", "table": table, "ts_ms": millis}
-    value = {"before": before, "after": after, "source": source | told, "op": op, "ts_ms": millis + 1}
+    value = {"before": before, "after": after, "source": source | source_fields, "op": op, "ts_ms": millis + 1}
     return json.dumps({"value": value, "headers": headers}) + "\n"
 
 
-def marker(connector: str, word: str, second: int, **told: Any) -> str:
+def marker(connector: str, word: str, second: int, **source_fields: Any) -> str:
     after = {"id": f"w1-{word}", "type": f"snapshot-window-{word}", "data": "{}"}
-    return line(connector, "c", second, None, after, **told)
+    return line(connector, "c", second, None, after, **source_fields)
 
 
 def image(key: int, v: str) -> Row:
     return {"id": key, "s": "on", "v": v}
 
 
-def postgresql(op: str, second: int, lsn: int, before: Row | None, after: Row | None, last: Any, **told: Any) -> str:
+def postgresql(
+    op: str, second: int, lsn: int, before: Row | None, after: Row | None, last: Any, **source_fields: Any
+) -> str:
     sequence = json.dumps([last and str(last), str(lsn)])
-    return line("postgresql", op, second, before, after, lsn=lsn, sequence=sequence, **told)
+    return line("postgresql", op, second, before, after, lsn=lsn, sequence=sequence, **source_fields)
 
 
 def shift(reads: Sequence[tuple[int, str]]) -> tuple[list[str], list[str]]:
@@ -59,15 +61,15 @@ def shift(reads: Sequence[tuple[int, str]]) -> tuple[list[str], list[str]]:
     seen = [postgresql("r", 10, 1000, None, image(key, v), None, snapshot="true") for key, v in reads]
     steps = []
     for number, (key, v) in enumerate([(1, "A"), (2, "B"), (3, "C")]):
-        told = {"last": 1500, "txId": 50}
+        transaction = {"last": 1500, "txId": 50}
         lsn, new, old = 2000 + 8 * number, {"__debezium.newkey": {"id": key + 1}}, {"__debezium.oldkey": {"id": key}}
-        steps.append(postgresql("d", 5, lsn, image(key, v), None, headers=new, **told))
-        steps.append(postgresql("c", 5, lsn, None, image(key + 1, v), headers=old, **told))
+        steps.append(postgresql("d", 5, lsn, image(key, v), None, headers=new, **transaction))
+        steps.append(postgresql("c", 5, lsn, None, image(key + 1, v), headers=old, **transaction))
     return [*seen, *steps[:2]], steps[2:]
 
 
 def moved(second: int, lsn: int, old: int, new: int, headers: bool) -> list[str]:
-    """A key change that leaves `v` under the old key; its halves stand at one position; `headers` say whose."""
+    """A key change whose halves have no value of `v`, and have one position. `headers`: whether headers link them."""
     gone = {"headers": {"__debezium.newkey": {"id": new}}} if headers else {}
     come = {"headers": {"__debezium.oldkey": {"id": old}}} if headers else {}
     return [
@@ -77,7 +79,7 @@ def moved(second: int, lsn: int, old: int, new: int, headers: bool) -> list[str]
 
 
 def key_changes(headers: bool) -> dict[str, Case]:
-    """Key changes whose halves come in two batches: the delete half first, the insert half first, and a chain."""
+    """Key changes whose halves arrive in two batches: the delete half first, the insert half first, and a chain."""
     how = "with headers" if headers else "without headers"
     first = postgresql("c", 1, 900, None, image(1, "long"), 800)
     (gone, come), (on, there) = moved(5, 2000, 1, 2, headers), moved(6, 3000, 2, 3, headers)
@@ -91,12 +93,12 @@ def key_changes(headers: bool) -> dict[str, Case]:
     }
 
 
-def binlog(op: str, second: int, pos: int, after: Row | None, **told: Any) -> str:
-    return line("mysql", op, second, None, after, file="bin.000001", pos=pos, row=0, **told)
+def binlog(op: str, second: int, pos: int, after: Row | None, **source_fields: Any) -> str:
+    return line("mysql", op, second, None, after, file="bin.000001", pos=pos, row=0, **source_fields)
 
 
 def in_markers(connector: str, places: Sequence[Row]) -> list[str]:
-    """A READ kept between the markers that a change inside the window supersedes; the connector is a minute behind."""
+    """A READ between markers, and a change in the window that supersedes it. The READ's time is a minute late."""
     old, new = image(7, "old"), image(7, "new")
     return [
         line(connector, "c", 1, None, old, **places[0]),
@@ -121,7 +123,7 @@ def cases() -> dict[str, Case]:
     late_read = binlog("r", 64, 3000, image(7, "stale"), snapshot="incremental")
     truncated = [
         marker("mysql", "open", 60, file="bin.000001", pos=1000, row=0),
-        binlog("t", 30, 2000, None),  # stamped when its statement began
+        binlog("t", 30, 2000, None),  # with the time at which its statement started
         marker("mysql", "close", 64, file="bin.000001", pos=3000, row=0),
     ]
     numbers = (500, 1000, 2000, 3000)
@@ -131,23 +133,23 @@ def cases() -> dict[str, Case]:
         postgresql("u", 50 + 10 * n, 1900 + 1000 * n, image(1, f"v{n + 1}"), image(1, f"v{n + 2}"), 1000 * n + 1000)
         for n in range(3)
     ]
-    told = [(1, "v1", 1), (1, "v2", 50), (1, "v3", 60), (1, "v4", 70)]
-    # Committed after the snapshot, which took long to read this row: what it did not see is not undone by it.
+    versions = [(1, "v1", 1), (1, "v2", 50), (1, "v3", 60), (1, "v4", 70)]
+    # A change that was committed after the snapshot, and before its READ was written: the READ does not undo it.
     unseen = postgresql("u", 80, 4900, image(1, "v4"), image(1, "v5"), 3950)
     return {
-        "a key shift behind READs": Case(*untracked, shifted, history={"track": ["s"]}),
+        "a key shift after READs": Case(*untracked, shifted, history={"track": ["s"]}),
         "a key shift that READs have seen": Case(*overlapping, shifted),
         "a truncate in the window": Case([*truncated, binlog("c", 70, 4000, image(99, "x"))], [late_read], [(99, "x")]),
-        "a window of Oracle": cut(in_markers("oracle", [oracle(n) for n in numbers]), [(7, "new")]),
-        "a window of SQL Server": cut(in_markers("sqlserver", [sqlserver(n) for n in numbers]), [(7, "new")]),
-        "a snapshot before what is streamed": Case(later, streamed, [(1, "v4")], told),
-        "a snapshot that missed a change": Case(later, [*streamed, unseen], [(1, "v5")], [*told, (1, "v5", 80)]),
+        "a window of Oracle": split(in_markers("oracle", [oracle(n) for n in numbers]), [(7, "new")]),
+        "a window of SQL Server": split(in_markers("sqlserver", [sqlserver(n) for n in numbers]), [(7, "new")]),
+        "a snapshot before what is streamed": Case(later, streamed, [(1, "v4")], versions),
+        "a snapshot that missed a change": Case(later, [*streamed, unseen], [(1, "v5")], [*versions, (1, "v5", 80)]),
         **key_changes(headers=True),
         **key_changes(headers=False),
     }
 
 
-def cut(lines: list[str], latest: list[tuple[Any, ...]]) -> Case:
+def split(lines: list[str], latest: list[tuple[Any, ...]]) -> Case:
     return Case(lines[:3], lines[3:], latest)
 
 
@@ -163,16 +165,16 @@ def spec_of(project: ProjectSpec, name: str, case: Case) -> TableSpec:
 def delivered(
     spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, dict[str, TableSpec]]:
-    """Each case in one batch, in two, in two the other way round, and in two of which the second has all."""
+    """Each case in one batch, in two, in two in reverse order, and in two where the second repeats the first."""
     project = a_project(catalog, tmp_path_factory.mktemp("cut"), "cut")
     specs: dict[str, dict[str, TableSpec]] = {}
     batches: list[list[tuple[TableSpec, Sequence[str]]]] = [[], []]
     for number, (name, case) in enumerate(cases().items()):
-        ways = {"whole": [[*case.first, *case.second]], "cut": [case.first, case.second]}
-        ways["turned"] = [case.second, case.first]
-        ways["delivered again"] = [case.first, [*case.first, *case.second]]
+        ways = {"whole": [[*case.first, *case.second]], "split": [case.first, case.second]}
+        ways["reversed"] = [case.second, case.first]
+        ways["redelivered"] = [case.first, [*case.first, *case.second]]
         for way, parts in ways.items():
-            spec = spec_of(project, f"{way.replace(' ', '_')}_{number}", case)
+            spec = spec_of(project, f"{way}_{number}", case)
             specs.setdefault(name, {})[way] = spec
             for batch, part in zip(batches, parts, strict=False):
                 batch.append((spec, part))
@@ -188,7 +190,7 @@ def delivered(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", cases())
-def test_a_delivery_that_is_cut_gives_the_tables_of_the_whole(
+def test_a_split_delivery_gives_the_tables_of_the_whole(
     name: str, spark: SparkSession, delivered: dict[str, dict[str, TableSpec]]
 ) -> None:
     case, found = cases()[name], {}
@@ -198,6 +200,6 @@ def test_a_delivery_that_is_cut_gives_the_tables_of_the_whole(
         found[way] = sorted(map(repr, history.drop("_batch").collect()))
         rows = [(row["id"], row["v"], row["_valid_from"].timestamp() - START_MS / 1000) for row in history.collect()]
         assert case.versions is None or sorted(rows, key=lambda row: (row[2], row[0])) == case.versions, way
-    assert found["cut"] == found["whole"]
-    assert found["turned"] == found["whole"]
-    assert found["delivered again"] == found["whole"]
+    assert found["split"] == found["whole"]
+    assert found["reversed"] == found["whole"]
+    assert found["redelivered"] == found["whole"]

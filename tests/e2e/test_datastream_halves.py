@@ -1,4 +1,4 @@
-"""The halves of Datastream's key changes: delivered together or apart, in any order, they give the same tables."""
+"""The halves of Datastream's key changes give the same tables together or separately, in any order."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ FIRST, SECOND_HALF = "UPDATE-DELETE", "UPDATE-INSERT"
 
 
 def a_story() -> Story:
-    """A row that takes another key, is changed, and takes its first key back."""
+    """A row that gets another key, changes, and gets its first key back."""
     rows: list[Any] = [None, (1, "a"), (2, "a"), (2, "b"), (1, "b")]
     images = [row and dict(zip(THINGS.columns, row, strict=True)) for row in rows]
     events = [Event("update" if n else "insert", THINGS, images[n], images[n + 1]) for n in range(4)]
@@ -32,7 +32,7 @@ def a_story() -> Story:
 def delivered(
     spark: SparkSession, catalog: CatalogSpec, root: Path, namespace: str, parts: Sequence[Any]
 ) -> tuple[ProjectSpec, list[TableSpec]]:
-    """A run after each part; a part says which kinds of change come with it."""
+    """Deliver the parts with a run after each. A part is a predicate that selects the kinds of change it contains."""
     project, specs = a_project(catalog, root, namespace), []
     for teller in TELLERS:
         (root / teller.name).mkdir()
@@ -48,7 +48,7 @@ def delivered(
 
 
 def rows_of(spark: SparkSession, specs: Sequence[TableSpec]) -> list[Any]:
-    """All rows of latest and history, but for the numbers of batches."""
+    """All rows of latest and history without `_batch`."""
     tables = [name for spec in specs for name in (spec.target.latest, spec.target.history)]
     return [sorted(map(repr, spark.table(f"lake.{name}").drop("_batch").collect())) for name in tables]
 
@@ -67,7 +67,7 @@ def together(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest
 
 @pytest.mark.slow
 @pytest.mark.parametrize("last", [FIRST, SECOND_HALF])
-def test_halves_that_come_apart_give_the_tables_of_those_that_come_together(
+def test_halves_that_arrive_separately_give_the_same_tables(
     last: str, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path, together: list[Any]
 ) -> None:
     namespace = f"halves_{last[-6:].lower()}_last"
@@ -76,7 +76,7 @@ def test_halves_that_come_apart_give_the_tables_of_those_that_come_together(
 
 
 def a_shift(number: int) -> Story:
-    """Three rows, and a statement that gives each the key of the next: `SET id = id + 1`."""
+    """Three rows, and one statement that adds 1 to each key: `SET id = id + 1`."""
     table = Table(f"shift_{number}", THINGS.keys, THINGS.columns)
     rows = {key: {"id": key, "name": f"row {key}"} for key in (1, 2, 3)}
     inserts = tuple(Event("insert", table, None, row) for row in rows.values())
@@ -92,17 +92,20 @@ def without_transaction(line: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("of", ["oracle", "postgresql"])
-@pytest.mark.parametrize("told", [str, without_transaction])
-def test_a_shift_of_keys_that_is_cut_anywhere_gives_the_tables_of_the_whole(
-    of: str, told: Callable[[str], str], spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
+@pytest.mark.parametrize("database", ["oracle", "postgresql"])
+@pytest.mark.parametrize("rewrite", [str, without_transaction])
+def test_a_key_shift_that_is_split_anywhere_gives_the_tables_of_the_whole(
+    database: str, rewrite: Callable[[str], str], spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
 ) -> None:
-    namespace = f"halves_shifted_{of}_{told.__name__}"
+    namespace = f"halves_shifted_{database}_{rewrite.__name__}"
     project, specs, parts = a_project(catalog, tmp_path, namespace), [], []
     for number in range(2 * 5):
-        teller, story, folder = DatastreamJson(of), a_shift(number), tmp_path / str(number)
+        teller, story, folder = DatastreamJson(database), a_shift(number), tmp_path / str(number)
         folder.mkdir()
-        lines, cut = [told(line) + "\n" for line in teller.lines(story)], 4 + number % 5  # amid the six halves
+        lines, cut = (
+            [rewrite(line) + "\n" for line in teller.lines(story)],
+            4 + number % 5,
+        )  # between two of the six halves
         parts.append([lines[:cut], lines[cut:]] if number < 5 else [lines[cut:], lines[:cut]])
         specs.append(spec_of(project, teller, story.tables[0], folder))
     for turn in range(2):

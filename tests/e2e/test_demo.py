@@ -18,13 +18,13 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.timeout(900)  # three folds with their checks
 @pytest.mark.slow
-def test_the_demo_tells_its_story_from_the_tables(
+def test_the_demo_prints_the_contents_of_the_tables(
     spark: SparkSession, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = demo.run(root)
-    told = capsys.readouterr().out
-    assert code == 0, told
-    first, second, third, moment, checks, where = parts(told)
+    printed = capsys.readouterr().out
+    assert code == 0, printed
+    first, second, third, moment, checks, where = sections(printed)
 
     assert re.search(r"inventory.customers +ok +1 ", first)
     assert re.search(r"inventory.customers +chain_break +error +failed", second)
@@ -40,18 +40,18 @@ def test_the_demo_tells_its_story_from_the_tables(
     assert spark.table("demo.inventory.customers_history").where("id = 3080 AND _is_current").count() == 1
 
 
-def test_a_second_demo_starts_afresh_and_leaves_what_is_not_its_own(tmp_path: Path) -> None:
-    root, again = make_folder(tmp_path / "here")
-    assert not again
+def test_a_second_demo_removes_only_the_files_of_the_first(tmp_path: Path) -> None:
+    root, replaced = make_folder(tmp_path / "here")
+    assert not replaced
     (root / "events" / "old.jsonl.gz").write_bytes(b"")
     (root / "mine.txt").write_text("kept", encoding="utf-8")
-    root, again = make_folder(tmp_path / "here")
-    assert again
+    root, replaced = make_folder(tmp_path / "here")
+    assert replaced
     assert list((root / "events").iterdir()) == []
     assert (root / "mine.txt").read_text(encoding="utf-8") == "kept"
 
 
-def test_a_folder_that_no_demo_made_is_left_alone(tmp_path: Path) -> None:
+def test_a_demo_refuses_a_folder_that_no_demo_made_and_keeps_it(tmp_path: Path) -> None:
     (tmp_path / "lake").mkdir()
     with pytest.raises(SpecError, match="no demo made"):
         make_folder(tmp_path)
@@ -59,6 +59,6 @@ def test_a_folder_that_no_demo_made_is_left_alone(tmp_path: Path) -> None:
     assert not (tmp_path / MARK).exists()
 
 
-def parts(told: str) -> list[str]:
-    """The story cut at its heads."""
-    return re.split(r"\n\S[^\n]* ─{8,}\n", told)[1:]
+def sections(printed: str) -> list[str]:
+    """The sections of the output, split at their titles."""
+    return re.split(r"\n\S[^\n]* ─{8,}\n", printed)[1:]

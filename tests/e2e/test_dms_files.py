@@ -1,4 +1,4 @@
-"""Files that AWS DMS writes to S3: the same tables in whatever order they are delivered."""
+"""Files that AWS DMS writes to S3 give the same tables in any order of delivery."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from siltstone.engine.run import catch_up
 from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 
-# The rows of the load are as they were at 11:00; 102 and 103 went while it ran, before its own time.
+# The load has the time 11:00. Rows 102 and 103 were deleted while it ran, at an earlier time.
 FILES = {
     "LOAD00000001.csv": """\
 2014-10-29 11:00:00.000000,101,Bob
@@ -36,7 +36,7 @@ COLUMNS = ("id", "name", "_op", "_valid_from", "_valid_to", "_is_current", "_pos
 
 
 def delivered(spark: SparkSession, project: ProjectSpec, name: str, batches: Sequence[Sequence[str]]) -> TableSpec:
-    """The table of some deliveries, one run for each."""
+    """Deliver the batches with a run after each. Gives the spec of the table."""
     folder = project.root / name / "hr" / "employee"
     folder.mkdir(parents=True)
     values = {
@@ -65,7 +65,7 @@ def delivered(spark: SparkSession, project: ProjectSpec, name: str, batches: Seq
 
 
 @pytest.mark.slow
-def test_the_order_of_delivery_changes_nothing(spark: SparkSession, project: ProjectSpec) -> None:
+def test_the_order_of_delivery_does_not_change_the_tables(spark: SparkSession, project: ProjectSpec) -> None:
     load, first, second = FILES
     whole = delivered(spark, project, "whole", [[load, first, second]])
     late = delivered(spark, project, "late", [[second], [load], [first]])

@@ -1,4 +1,4 @@
-"""drop removes a table with all that siltstone keeps of it; what a kill leaves, another drop or a run completes."""
+"""`drop` removes a table and all that siltstone stores for it. A second drop, or a run, recovers from a killed drop."""
 
 import json
 from collections.abc import Iterator
@@ -31,11 +31,11 @@ FIRST = (
 )
 SECOND = (update(3, row(2, "Bob", 2)), insert(4, row(3, "Carol"), table=OTHERS))
 QUICK = (4, 9)
-"""Of the commits before which a drop is killed: in a table, and in a ledger."""
+"""The commits before which a fast test kills a drop: one to a table, and one to a ledger."""
 
 
 class Killed(BaseException):
-    """A kill."""
+    """A simulated kill of the process."""
 
 
 @pytest.fixture
@@ -48,17 +48,17 @@ def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
     return found
 
 
-def unwanted(shop: Shop) -> TableToDrop:
+def things_table(shop: Shop) -> TableToDrop:
     spec = shop.spec()
     return TableToDrop(spec.table, spec.target, spec.file, spec.source.path)
 
 
-def dropped(shop: Shop) -> DropReport:
-    return drop(shop.project, unwanted(shop), shop.spark)
+def drop_things(shop: Shop) -> DropReport:
+    return drop(shop.project, things_table(shop), shop.spark)
 
 
-def named(shop: Shop) -> dict[str, int]:
-    """How many rows of each ledger name the table."""
+def ledger_rows(shop: Shop) -> dict[str, int]:
+    """The number of rows that name the table, for each ledger that has such rows."""
     counts = {
         ledger: sum(THINGS in (r.get("table"), r.get("consumer")) for r in shop.rows(ledger)) for ledger in LEDGERS
     }
@@ -73,7 +73,7 @@ def files_of(shop: Shop, tables: tuple[str, ...] = TABLES) -> list[Path]:
 
 @contextmanager
 def killed_before(number: int, patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A kill before the commit of this number."""
+    """Kill the drop before the commit with this number."""
     count, real = iter(range(1_000)), drop_tables.one_boundary
 
     @contextmanager
@@ -89,49 +89,49 @@ def killed_before(number: int, patch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def test_nothing_is_left_of_a_dropped_table_and_others_stay(shop: Shop) -> None:
+def test_drop_removes_everything_of_a_table_and_keeps_other_tables(shop: Shop) -> None:
     others = shop.rows("shop_others_h")
-    assert named(shop).keys() >= {names.INPUTS, names.RUNS}
-    report = dropped(shop)
+    assert ledger_rows(shop).keys() >= {names.INPUTS, names.RUNS}
+    report = drop_things(shop)
     assert report.tables == tuple(f"{shop.project.namespace}.{table}" for table in TABLES)
     assert report.rows.keys() >= {names.INPUTS, names.RUNS}
     assert any("events" in text for text in report.kept)
-    assert named(shop) == {}
+    assert ledger_rows(shop) == {}
     assert [shop.rows(table) for table in TABLES] == [[], [], []]
     assert files_of(shop) == []
     assert shop.rows("shop_others_h") == others
     assert {r["consumer"] for r in shop.rows(names.INPUTS)} >= {OTHERS}
     with pytest.raises(SpecError, match="none of"):
-        dropped(shop)
+        drop_things(shop)
 
 
-def test_a_dropped_table_is_taken_again_whole(shop: Shop) -> None:
+def test_the_next_run_restores_a_dropped_table_from_its_events(shop: Shop) -> None:
     before = shop.stored()
-    dropped(shop)
+    drop_things(shop)
     shop.taken()
     assert shop.stored() == before
     assert shop.taken().status == "nothing new"
 
 
 @pytest.mark.parametrize("number", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in range(11)])
-def test_a_killed_drop_is_completed_by_a_run_or_by_another_drop(
+def test_a_run_or_a_second_drop_recovers_from_a_killed_drop(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     before = shop.stored()
     with killed_before(number, monkeypatch), pytest.raises(Killed):
-        dropped(shop)
+        drop_things(shop)
     if number % 2:
         shop.taken()
         assert shop.stored() == before
         assert shop.taken().status == "nothing new"
-    dropped(shop)
-    assert named(shop) == {}
+    drop_things(shop)
+    assert ledger_rows(shop) == {}
     assert files_of(shop) == []
 
 
-def test_no_table_is_dropped_that_siltstone_did_not_write_or_that_a_run_is_at_work_on(shop: Shop) -> None:
+def test_drop_refuses_during_a_run_and_for_a_table_of_another_program(shop: Shop) -> None:
     with one_run(shop.project, 0.0), pytest.raises(LockedError):
-        dropped(shop)
+        drop_things(shop)
     catalog, namespace = shop.project.catalog.name, shop.project.namespace
     shop.spark.sql(f"CREATE TABLE {catalog}.{namespace}.mine USING iceberg AS SELECT 1 AS id")
     with pytest.raises(SpecError, match="siltstone did not write it"):
@@ -140,7 +140,7 @@ def test_no_table_is_dropped_that_siltstone_did_not_write_or_that_a_run_is_at_wo
     assert shop.latest()
 
 
-def test_the_command_asks_says_what_it_did_and_what_stays(
+def test_the_command_requires_yes_and_reports_the_dropped_table(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_project(shop)
@@ -170,7 +170,7 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 
 def write_project(shop: Shop) -> None:
-    """The project and the table's spec as files."""
+    """Write the project file and the spec of the table."""
     root, catalog, namespace = shop.project.root, shop.project.catalog, shop.project.namespace
     listed = ", ".join(f"{name}: {kind}" for name, kind in COLUMNS.items())
     (root / "siltstone.yaml").write_text(

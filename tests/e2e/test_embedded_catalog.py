@@ -1,4 +1,4 @@
-"""The embedded catalog, read directly, says what PyIceberg's SqlCatalog says of the same file."""
+"""The embedded catalog, read directly, gives the same results as PyIceberg's SqlCatalog for the same file."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def database(catalog: CatalogSpec, shop: str) -> Path:
     return file
 
 
-def test_both_list_the_same_tables(database: Path) -> None:
+def test_both_catalogs_list_the_same_tables(database: Path) -> None:
     ours = EmbeddedCatalog("lake", database, {})
     theirs = SqlCatalog("lake", uri=f"sqlite:///{database}", init_catalog_tables="false")
     assert set(ours.list_namespaces()) <= set(theirs.list_namespaces())
@@ -27,7 +27,7 @@ def test_both_list_the_same_tables(database: Path) -> None:
     theirs.engine.dispose()
 
 
-def test_both_load_the_same_state_of_a_table(database: Path) -> None:
+def test_both_catalogs_load_the_same_state_of_a_table(database: Path) -> None:
     ours = EmbeddedCatalog("lake", database, {}).load_table("shop.customers_history")
     sql = SqlCatalog("lake", uri=f"sqlite:///{database}", init_catalog_tables="false")
     theirs = sql.load_table("shop.customers_history")
@@ -37,7 +37,7 @@ def test_both_load_the_same_state_of_a_table(database: Path) -> None:
     sql.engine.dispose()
 
 
-def test_another_catalog_name_holds_nothing(database: Path) -> None:
+def test_a_catalog_with_another_name_is_empty(database: Path) -> None:
     other = EmbeddedCatalog("pond", database, {})
     assert other.list_namespaces() == []
     assert not other.table_exists("shop.customers")

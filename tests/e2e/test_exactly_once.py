@@ -1,4 +1,4 @@
-"""Exactly once: whatever is delivered again, cut, crashed or late, the tables are those of one clean run."""
+"""Exactly once: after redeliveries, split files, crashes and late changes, the tables equal those of one clean run."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
 
 @pytest.fixture(scope="module")
 def grown(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    """A file that was taken, grew, and was taken on."""
+    """A shop with a file that grew between two runs."""
     shop = Shop.open(spark, catalog, tmp_path_factory.mktemp("grown"), "grown")
     file = shop.write("a.jsonl", [insert(1, row(1, "Alice")), insert(2, row(2, "Bob"))])
     assert shop.taken().changes == 2
@@ -47,7 +47,7 @@ def grown(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.Te
     return shop
 
 
-def test_a_growing_file_is_taken_from_where_it_was_left(grown: Shop) -> None:
+def test_the_next_run_takes_only_the_new_lines_of_a_growing_file(grown: Shop) -> None:
     assert sorted((c["line"], c["op"], c["batch"]) for c in grown.rows("shop_things_changes")) == [
         (1, "insert", 1),
         (2, "insert", 1),
@@ -55,12 +55,12 @@ def test_a_growing_file_is_taken_from_where_it_was_left(grown: Shop) -> None:
         (4, "delete", 2),
     ]
     assert grown.latest() == [(2, "Bobby", 0)]
-    assert tiled(grown) == [1, 2]
+    assert check_versions(grown) == [1, 2]
 
 
 @pytest.mark.slow
-def test_what_comes_again_is_known_when_columns_were_added_and_widened(shop: Shop) -> None:
-    """The columns are those that the events say: a redelivery is decoded with other ones than the first delivery."""
+def test_a_run_recognizes_redeliveries_after_columns_were_added_and_widened(shop: Shop) -> None:
+    """The columns come from the events, so a redelivery is decoded with other columns than the first delivery."""
     spec = shop.spec(columns=None)
     first = [insert(1, row(1, "Alice", 1), types={}), update(2, row(1, "Alicia", 2), types={})]
     shop.write("a.jsonl", first)
@@ -72,10 +72,10 @@ def test_what_comes_again_is_known_when_columns_were_added_and_widened(shop: Sho
     assert len(shop.rows("shop_things_h")) == 3
 
 
-def test_a_run_with_nothing_new_takes_nothing(grown: Shop) -> None:
+def test_a_run_without_new_events_takes_nothing(grown: Shop) -> None:
     before = everything(grown)
-    again = grown.taken()
-    assert (again.status, again.changes, again.versions) == (NOTHING_NEW, 0, {})
+    repeated = grown.taken()
+    assert (repeated.status, repeated.changes, repeated.versions) == (NOTHING_NEW, 0, {})
     assert everything(grown) == before
 
 
@@ -91,14 +91,14 @@ def test_a_line_written_while_the_file_is_read_is_not_lost(shop: Shop, monkeypat
     assert shop.latest() == [(1, "Alice", 0), (2, "Bob", 0)]
 
 
-def test_a_file_changed_under_its_name_is_an_error_and_takes_nothing(grown: Shop) -> None:
+def test_a_run_refuses_a_taken_file_whose_content_changed_and_takes_nothing(grown: Shop) -> None:
     before, file = everything(grown), grown.events / "a.jsonl"
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace("Alice", "Malice") + insert(5, row(5, "Eve")), encoding="utf-8")
     (table,) = grown.run().tables
     assert (table.status, table.exit_code) == (FAILED, 3)
-    whom = f"the control events of {grown.events}"
-    assert f"Cannot take file:{file} for {whom}: the file changed under its name after" in str(table.error)
+    consumer = f"the control events of {grown.events}"
+    assert f"Cannot take file:{file} for {consumer}: the file changed under its name after" in str(table.error)
     assert "the file changed under its name after 4 of its lines were taken" in str(table.error)
     assert "Hint: put the taken file back and deliver new events under another name" in str(table.error)
     assert everything(grown) == before
@@ -118,7 +118,7 @@ SECOND = (
 
 
 def twin_of(shop: Shop, catalog: CatalogSpec, root: Path) -> Shop:
-    """A clean project beside it, in a namespace called as ``root`` is; both have taken the first file."""
+    """A second project, in a namespace named like `root`. Both have taken the first file, and the second is new."""
     root.mkdir()
     clean = Shop.open(shop.spark, catalog, root, root.name)
     for each in (clean, shop):
@@ -128,7 +128,7 @@ def twin_of(shop: Shop, catalog: CatalogSpec, root: Path) -> Shop:
     return clean
 
 
-def test_after_a_crash_at_every_commit_the_tables_are_those_of_a_clean_run(
+def test_a_run_after_a_crash_at_each_commit_gives_the_tables_of_a_clean_run(
     shop: Shop, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clean = twin_of(shop, catalog, tmp_path / "uncrashed")
@@ -143,18 +143,18 @@ def test_after_a_crash_at_every_commit_the_tables_are_those_of_a_clean_run(
     for crash in crashes:
         with monkeypatch.context() as patch:
             crash(patch)
-            patch.setattr(Branch, "drop", lambda branch: None)  # a dead process tidies nothing up
+            patch.setattr(Branch, "drop", lambda branch: None)  # a dead process removes no branch
             with pytest.raises(Killed):
                 shop.run(shop.spec(rejects=0.5))
         assert shop.latest() == [(1, "Alice", 0), (2, "Bob", 0), (3, "Charlie", 0)]
-        tiled(shop)
+        check_versions(shop)
     (planned,) = plan(shop.project, [shop.spec(rejects=0.5)], spark)
-    assert (planned.status, len(planned.sql)) == (PLANNED, 1), planned  # latest has still to follow
+    assert (planned.status, len(planned.sql)) == (PLANNED, 1), planned  # only latest is still to be written
     assert shop.taken(shop.spec(rejects=0.5)).exit_code == 0
     assert [run["status"] for run in shop.rows("runs")].count("interrupted") == len(crashes)
     assert read_note(shop.project) is None
     assert everything(shop) == everything(clean)
-    assert max(branches(shop).values()) <= 2  # main, and what the last crash left until the table is written again
+    assert max(branches(shop).values()) <= 2  # main, and the branch of the last crash until the next write
 
 
 FUTURE = "TIMESTAMP '2999-01-01 00:00:00'"
@@ -163,7 +163,7 @@ LATER = (delete(118, row(1, "Alice")), delete(190, row(2, "as it was")))
 
 @dataclass(frozen=True)
 class Late:
-    """Two batches, of which the second holds changes and READs that concern versions of the first."""
+    """Two batches. The second has late changes and READs that affect versions of the first."""
 
     shop: Shop
     reports: list[TableReport]
@@ -176,7 +176,7 @@ def late(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.Tem
     for name, lines in (("a.jsonl", PROMPT), ("b.jsonl", LATE)):
         shop.write(name, lines)
         reports.append(shop.taken())
-        assert tiled(shop) == [1, 2, 3, 4]
+        assert check_versions(shop) == [1, 2, 3, 4]
     return Late(shop, reports)
 
 
@@ -185,16 +185,16 @@ def test_a_late_change_is_spliced_into_closed_history(late: Late) -> None:
     assert late.shop.versions(1) == versions
 
 
-def test_a_read_is_withdrawn_when_a_change_inside_its_window_arrives(late: Late) -> None:
+def test_a_late_change_inside_the_window_of_a_read_supersedes_the_read(late: Late) -> None:
     assert late.shop.versions(2) == [("as streamed", 195, None)]
     assert [report.withdrawn for report in late.reports] == [0, 1]
 
 
-def test_a_read_that_comes_after_a_change_inside_its_window_is_dropped(late: Late) -> None:
+def test_a_change_inside_the_window_supersedes_a_read_that_arrives_later(late: Late) -> None:
     assert late.shop.versions(3) == [("as streamed", 195, None)]
 
 
-def test_a_read_stands_after_a_change_before_its_window(late: Late) -> None:
+def test_a_late_change_before_the_window_of_a_read_does_not_supersede_the_read(late: Late) -> None:
     assert late.shop.versions(4) == [("before the window", 250, 300), ("as read", 300, None)]
 
 
@@ -205,10 +205,10 @@ def test_every_change_has_one_outcome(late: Late) -> None:
     ]
 
 
-def test_all_at_once_gives_the_tables_of_three_batches(late: Late, spark: SparkSession, project: ProjectSpec) -> None:
+def test_one_batch_gives_the_tables_of_three_batches(late: Late, spark: SparkSession, project: ProjectSpec) -> None:
     late.shop.write("c.jsonl", LATER)
     late.shop.taken()
-    assert tiled(late.shop) == [1, 2, 3, 4]
+    assert check_versions(late.shop) == [1, 2, 3, 4]
     at_once = Shop(spark, project)
     at_once.write("z.jsonl", [*LATER, *LATE, *PROMPT])
     at_once.taken()
@@ -216,7 +216,7 @@ def test_all_at_once_gives_the_tables_of_three_batches(late: Late, spark: SparkS
         assert stored(late.shop, table, "_batch") == stored(at_once, table, "_batch")
 
 
-def test_a_failing_table_does_not_stop_the_other_of_the_same_files(shop: Shop) -> None:
+def test_a_failed_table_does_not_stop_another_table_of_the_same_files(shop: Shop) -> None:
     shop.write("a.jsonl", [insert(1, row(1, "Alice")), insert(2, row(1, "bolt", "five"), table=PARTS)])
     parts, things = shop.run(shop.spec(PARTS), shop.spec()).tables
     assert (parts.status, parts.exit_code, things.status) == (FAILED, 3, OK)
@@ -227,7 +227,7 @@ def test_a_failing_table_does_not_stop_the_other_of_the_same_files(shop: Shop) -
     assert (shop.latest(), shop.latest("shop_parts")) == ([(1, "Alice", 0)], [(1, "bolt", 5), (2, "nut", 0)])
 
 
-def test_a_second_run_at_the_same_time_is_told_to_come_back(shop: Shop) -> None:
+def test_a_second_run_at_the_same_time_ends_with_exit_code_75(shop: Shop) -> None:
     with (
         start_run(shop.spark, shop.project, [shop.spec()], 0),
         pytest.raises(LockedError, match="another run is at work on this catalog") as refused,
@@ -239,14 +239,14 @@ def test_a_second_run_at_the_same_time_is_told_to_come_back(shop: Shop) -> None:
 
 
 class Killed(BaseException):
-    """The process is gone: nobody handles this."""
+    """A simulated kill of the process: no code catches it."""
 
 
 Crash = Callable[[pytest.MonkeyPatch], None]
 
 
 def dies_at_inputs(patch: pytest.MonkeyPatch) -> None:
-    """Dies when it is to be written down what the table has taken."""
+    """Kill the run before it records the inputs of the table."""
 
     def dying(spark: SparkSession, project: ProjectSpec, table: str, rows: Sequence[dict[str, Any]]) -> None:
         if table == names.INPUTS and rows[0]["consumer"] == THINGS:
@@ -257,7 +257,7 @@ def dies_at_inputs(patch: pytest.MonkeyPatch) -> None:
 
 
 def dies_before(table: str) -> Crash:
-    """Dies when everything of a table is on its branch, and nothing is published."""
+    """Kill the run when all rows of a table are on its branch, and nothing is published."""
     publish = Branch.publish
 
     def dying(branch: Branch) -> None:
@@ -269,26 +269,26 @@ def dies_before(table: str) -> Crash:
 
 
 def stored(shop: Shop, table: str, *without: str) -> list[str]:
-    """The rows of a table, each as text, in an order of their own; places below the project's folder."""
+    """The sorted rows of a table as text, with paths relative to the project's folder."""
     rows = [sorted((name, value) for name, value in r.items() if name not in without) for r in shop.rows(table)]
     return sorted(repr(found).replace(str(shop.project.root), "") for found in rows)
 
 
 def everything(shop: Shop) -> dict[str, list[str]]:
-    """All that a project keeps, but what depends on the clock."""
+    """All rows that a project stores, without the columns that depend on the clock."""
     tables = ("shop_things_changes", "shop_things_h", "shop_things", "control", "inputs", "rejects")
     return {table: stored(shop, table, "mtime", "rejected_at", "attempt") for table in tables}
 
 
 def branches(shop: Shop) -> dict[str, int]:
-    """How many branches each table has that is written on branches, main among them."""
+    """The number of branches of each table, including main."""
     prefix = f"{shop.project.catalog.name}.{shop.project.namespace}"
     tables = ("shop_things_changes", "shop_things_h", "shop_things", "control")
     return {table: shop.spark.table(f"{prefix}.{table}.refs").where("type = 'BRANCH'").count() for table in tables}
 
 
-def tiled(shop: Shop) -> list[int]:
-    """The keys of `shop.things`, every one with versions that tile time, the last one open."""
+def check_versions(shop: Shop) -> list[int]:
+    """Check that the versions of each key follow without gaps, and that only the last one is open. Gives the keys."""
     by_key: dict[int, list[dict[str, Any]]] = {}
     for version in shop.rows("shop_things_h"):
         by_key.setdefault(version["id"], []).append(version)
@@ -302,7 +302,7 @@ def tiled(shop: Shop) -> list[int]:
 
 
 def moved(second: int, old: int, new: int) -> list[str]:
-    """A key change that leaves the name under the old key."""
+    """A key change whose events do not carry the value of the name."""
     gone = {"value": json.loads(delete(second, {"id": old, "name": None, "n": None}))}
     come = {"value": json.loads(insert(second, row(new, "__debezium_unavailable_value")))}
     gone["headers"], come["headers"] = {"__debezium.newkey": {"id": new}}, {"__debezium.oldkey": {"id": old}}
@@ -310,7 +310,7 @@ def moved(second: int, old: int, new: int) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_value_is_carried_along_however_often_its_key_changes(shop: Shop) -> None:
+def test_a_value_follows_its_row_through_many_key_changes(shop: Shop) -> None:
     many = 103
     shop.write(
         "a.jsonl", [insert(1, row(1, "Alice")), *[line for n in range(1, many) for line in moved(n + 1, n, n + 1)]]
@@ -320,7 +320,7 @@ def test_a_value_is_carried_along_however_often_its_key_changes(shop: Shop) -> N
 
 
 @pytest.mark.slow
-def test_what_others_compact_and_expire_is_taken_and_folded_on_from_where_it_was(
+def test_a_run_continues_after_another_program_compacts_and_expires_the_tables(
     shop: Shop, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
 ) -> None:
     clean = twin_of(shop, catalog, tmp_path / "uncompacted")
@@ -332,7 +332,7 @@ def test_what_others_compact_and_expire_is_taken_and_folded_on_from_where_it_was
         spark.sql(f"{system}.rewrite_data_files({named}, options => map('rewrite-all', 'true'))")
         spark.sql(f"{system}.expire_snapshots({named}, older_than => {FUTURE}, retain_last => 1)")
     for each in (clean, shop):
-        (each.events / "a.jsonl").unlink()  # what was taken once is asked for never again
+        (each.events / "a.jsonl").unlink()  # a run does not need the files that it took
         each.write("c.jsonl", LATER)
         each.taken(each.spec(rejects=0.5))
     assert everything(shop) == everything(clean)
@@ -340,10 +340,10 @@ def test_what_others_compact_and_expire_is_taken_and_folded_on_from_where_it_was
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["decode_table", "append_changes", "fold_history"])
-def test_of_two_runs_that_no_lock_keeps_apart_one_takes_and_the_other_is_told_to_run_again(
+def test_two_concurrent_runs_without_a_lock_lose_and_repeat_no_change(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """As on two machines with a catalog between them: the second one looks, and then the first one takes."""
+    """Two machines share a catalog: another run commits while this run works. This run fails, or takes the rest."""
     spec = shop.spec()
     shop.write("a.jsonl", [insert(1, row(1, "Alice"))])
     shop.taken(spec)
@@ -376,10 +376,10 @@ def test_of_two_runs_that_no_lock_keeps_apart_one_takes_and_the_other_is_told_to
 
 
 @pytest.mark.slow
-def test_a_file_that_only_the_slower_of_two_runs_has_seen_is_taken_by_the_next(
+def test_the_next_run_takes_a_file_that_only_the_slower_of_two_runs_saw(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The faster one commits when the slower one has written down what it takes."""
+    """The faster run commits after the slower run recorded its inputs."""
     spec = shop.spec(rejects=0.5)
     shop.write("a.jsonl", FIRST)
     shop.taken(spec)
@@ -399,16 +399,16 @@ def test_a_file_that_only_the_slower_of_two_runs_has_seen_is_taken_by_the_next(
     assert (table.status, table.exit_code) == (FAILED, 75), table.error
     (planned,) = plan(shop.project, [spec], shop.spark)
     assert (planned.files, planned.rejected) == (1, 1)
-    assert len(of_things(shop)) == 1  # of three that are written down
+    assert len(rejects_of_things(shop)) == 1  # of three that were recorded
     assert shop.taken(spec).rejected == 1
-    assert len(of_things(shop)) == 2
+    assert len(rejects_of_things(shop)) == 2
     assert shop.latest()[-1] == (7, "Gil", 0)
     assert shop.taken(spec).status == NOTHING_NEW
     taken = [(found["batch"], Path(found["path"]).name) for found in shop.rows("inputs") if found["consumer"] == THINGS]
     assert sorted(taken) == [(1, "a.jsonl"), (2, "b.jsonl"), (3, "c.jsonl")]
 
 
-def of_things(shop: Shop) -> list[Reject]:
-    """The rejects of `shop.things`, as they are told without a JVM."""
+def rejects_of_things(shop: Shop) -> list[Reject]:
+    """The rejects of `shop.things`, read without a JVM."""
     found = rejects(open_catalog(shop.project.catalog), shop.project, [shop.spec()], records=False)
     return [each for each in found if each.table == THINGS]

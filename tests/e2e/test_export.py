@@ -16,7 +16,7 @@ Export = Callable[..., str]
 
 @pytest.fixture
 def export(shop_project: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> Export:
-    """Run `siltstone export` in this process and give its standard output."""
+    """A function that runs `siltstone export` in this process and gives its standard output."""
 
     def run(*arguments: str) -> str:
         with pytest.raises(SystemExit) as ended:
@@ -27,7 +27,7 @@ def export(shop_project: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> Exp
     return run
 
 
-def test_latest_goes_out_as_json_lines(export: Export) -> None:
+def test_export_writes_latest_as_json_lines(export: Export) -> None:
     rows = [json.loads(line) for line in export("people").splitlines()]
     assert sorted((row["region"], row["id"], row["balance"], row["_batch"]) for row in rows) == [
         ("eu", 1, "99.99", 2),
@@ -35,7 +35,7 @@ def test_latest_goes_out_as_json_lines(export: Export) -> None:
     ]
 
 
-def test_history_goes_out_whole(export: Export) -> None:
+def test_export_writes_every_version_of_history(export: Export) -> None:
     rows = [json.loads(line) for line in export("people", "--history").splitlines()]
     assert sorted((row["_op"], row["_valid_to"] or "") for row in rows) == [
         ("delete", ""),
@@ -52,14 +52,14 @@ def test_csv_has_a_header_and_every_row(export: Export) -> None:
     assert sorted(line[1] for line in lines[1:]) == ["eu", "us"]
 
 
-def test_the_name_of_the_file_says_the_format(export: Export, tmp_path: Path) -> None:
+def test_the_suffix_of_the_file_sets_the_format(export: Export, tmp_path: Path) -> None:
     goal = tmp_path / "out" / "people.parquet"
     assert export("people", "-o", str(goal)) == ""
     assert sorted(pq.read_table(goal)["region"].to_pylist()) == ["eu", "us"]
     assert [path.name for path in goal.parent.iterdir()] == [goal.name]
 
 
-def test_a_failed_export_leaves_the_old_file(shop_project: Path, tmp_path: Path) -> None:
+def test_a_failed_export_keeps_the_old_file(shop_project: Path, tmp_path: Path) -> None:
     goal = tmp_path / "people.jsonl"
     goal.write_text("old")
     with pytest.raises(SystemExit) as ended:

@@ -1,4 +1,4 @@
-"""What other programs write to the tables: maintenance is passed over, all else stops a run and has a way out."""
+"""Writes of other programs to the tables: a run continues after maintenance, and any other write stops it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -44,8 +44,8 @@ def sql(shop: Shop, statement: str) -> None:
     shop.spark.sql(statement.format(c=f"{prefix}.{CHANGES}", h=f"{prefix}.{HISTORY}", l=f"{prefix}.{LATEST}"))
 
 
-def maintained(shop: Shop, *tables: str) -> None:
-    """Compaction, manifests rewritten, and every snapshot expired that no reference holds."""
+def run_maintenance(shop: Shop, *tables: str) -> None:
+    """Compact the data, rewrite the manifests, and expire every snapshot that no reference holds."""
     catalog, namespace = shop.project.catalog.name, shop.project.namespace
     for name in tables or TABLES:
         table = f"table => '{namespace}.{name}'"
@@ -60,17 +60,17 @@ def state(shop: Shop) -> list[tuple[list[int], list[str]]]:
 
 
 def tagged(shop: Shop, name: str) -> tuple[bool, bool]:
-    """Whether the newest snapshot carries a marker, and whether the tag is on it."""
+    """Whether the newest snapshot has a marker, and whether the tag is on it."""
     java = load(shop.spark, shop.project.catalog.name, f"{shop.project.namespace}.{name}")
     newest, tag = java.currentSnapshot(), java.snapshot(names.MARKER_TAG)
     return names.SUMMARY_BATCH in newest.summary(), tag is not None and tag.snapshotId() == newest.snapshotId()
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_behind_compaction_and_expiry_and_checks_its_batch(shop: Shop) -> None:
+def test_a_run_continues_after_compaction_and_expiry_and_checks_its_batch(shop: Shop) -> None:
     shop.write("b.jsonl", [insert(5, row(4, "Dora"))])
     assert run(shop).batch == 2
-    maintained(shop)
+    run_maintenance(shop)
     report = run(shop)
     assert report.status == NOTHING_NEW, report.error
     shop.write("c.jsonl", SECOND)
@@ -92,20 +92,20 @@ DAMAGES = {
 @pytest.mark.parametrize(
     "table", [HISTORY, *(pytest.param(table, marks=pytest.mark.slow) for table in (LATEST, CHANGES))]
 )
-def test_what_another_program_changed_is_named_and_never_overwritten_in_silence(shop: Shop, table: str) -> None:
+def test_commands_report_the_write_of_another_program_and_only_a_rebuild_replaces_it(shop: Shop, table: str) -> None:
     whole = shop.latest()
     sql(shop, DAMAGES[table])
     shop.write("b.jsonl", SECOND)
     before = state(shop)
-    told = [
+    reports = [
         run(shop),
         *replay(shop.project, [shop.spec()], shop.spark).tables,
         *plan(shop.project, [shop.spec()], shop.spark),
         check_table(shop.spark, shop.project, shop.spec(), "run"),
     ]
-    assert [found.exit_code for found in told] == [5] * 4
+    assert [found.exit_code for found in reports] == [5] * 4
     java = load(shop.spark, shop.project.catalog.name, f"{shop.project.namespace}.{table}").currentSnapshot()
-    for found in told:
+    for found in reports:
         error = found.error or ""
         assert f"{shop.project.namespace}.{table}: {java.operation()} by spark" in error
         assert f"(application {shop.spark.sparkContext.applicationId}" in error
@@ -131,7 +131,7 @@ def test_what_another_program_changed_is_named_and_never_overwritten_in_silence(
 
 
 @pytest.mark.slow
-def test_changes_that_another_program_changed_are_mended_by_reading_the_inputs_again(shop: Shop) -> None:
+def test_a_reread_restores_changes_that_another_program_deleted(shop: Shop) -> None:
     whole = shop.latest()
     sql(shop, "DELETE FROM {c} WHERE key.id = 2")
     sql(shop, "DELETE FROM {l} WHERE id = 3")
@@ -141,9 +141,9 @@ def test_changes_that_another_program_changed_are_mended_by_reading_the_inputs_a
     assert run(shop).status == NOTHING_NEW
 
 
-def test_a_deletion_that_maintenance_has_hidden_is_noticed(shop: Shop) -> None:
+def test_a_run_detects_a_deletion_whose_commit_has_expired(shop: Shop) -> None:
     sql(shop, "DELETE FROM {h} WHERE id = 2")
-    maintained(shop, HISTORY)
+    run_maintenance(shop, HISTORY)
     report = run(shop)
     assert report.exit_code == 5
     assert "commits that have expired since: 3 rows then, 2 rows now" in (report.error or "")
@@ -152,7 +152,7 @@ def test_a_deletion_that_maintenance_has_hidden_is_noticed(shop: Shop) -> None:
 
 
 @pytest.mark.slow
-def test_a_rebuild_of_some_keys_does_not_hide_what_was_written_to_others(shop: Shop) -> None:
+def test_a_rebuild_of_some_keys_does_not_hide_writes_to_other_keys(shop: Shop) -> None:
     sql(shop, "UPDATE {h} SET name = 'Mallory' WHERE id IN (1, 2)")
     report = rebuilt(shop, part=Part({"id": "2"}))
     assert (report.status, len(report.notes)) == (REBUILT, 1)
@@ -163,19 +163,20 @@ def test_a_rebuild_of_some_keys_does_not_hide_what_was_written_to_others(shop: S
         "Cy",
     ]
     assert run(shop).exit_code == 5
-    maintained(shop)
+    run_maintenance(shop)
     assert run(shop).exit_code == 5
     assert rebuilt(shop).status == REBUILT
     assert run(shop).exit_code == 0
 
 
-def test_rows_written_while_a_run_folds_are_not_overwritten(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-
+def test_a_run_does_not_overwrite_the_write_of_another_program_during_its_fold(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fold = catch_up_module.fold_history
 
-    def slowly(work: object) -> object:
+    def slowly(context: object) -> object:
         sql(shop, "DELETE FROM {h} WHERE id = 2")
-        return fold(work)  # type: ignore[arg-type]
+        return fold(context)  # type: ignore[arg-type]
 
     shop.write("b.jsonl", SECOND)
     with monkeypatch.context() as patch:
@@ -193,7 +194,7 @@ WRITERS: dict[str, Callable[[Shop], TableReport]] = {
 }
 
 
-def test_the_marker_and_the_tag_are_on_whatever_siltstone_wrote_last(shop: Shop) -> None:
+def test_every_command_puts_the_marker_and_the_tag_on_its_newest_snapshot(shop: Shop) -> None:
     shop.write("b.jsonl", SECOND)
     for writes in WRITERS.values():
         report = writes(shop)
@@ -210,9 +211,7 @@ def test_the_marker_and_the_tag_are_on_whatever_siltstone_wrote_last(shop: Shop)
 
 
 @pytest.mark.slow
-def test_a_tag_that_a_run_left_behind_when_it_died_is_moved_by_the_next(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_next_run_moves_a_tag_that_a_killed_run_did_not_move(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(BaseException):
         pass
 

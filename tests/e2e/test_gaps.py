@@ -1,4 +1,4 @@
-"""Gaps have a life: a dropped change opens one, its late arrival heals it, a person can acknowledge it."""
+"""The states of a gap: a missing change opens it, its late arrival heals it, and a user can acknowledge it."""
 
 import hashlib
 import json
@@ -25,7 +25,13 @@ from siltstone.quality.validate import checks_of_run
 from tests.e2e.streams import START_MS, THINGS, Shop, catch_up_module, event, insert, row
 
 ALICE = '{"id":1}'
-TRUST = (names.COMPLETE_THROUGH, names.COMPLETE_THROUGH_BY, names.SEALED_UP_TO, names.OPEN_GAPS, names.CHECKED_BATCH)
+COMPLETENESS = (
+    names.COMPLETE_THROUGH,
+    names.COMPLETE_THROUGH_BY,
+    names.SEALED_UP_TO,
+    names.OPEN_GAPS,
+    names.CHECKED_BATCH,
+)
 
 
 @pytest.fixture
@@ -43,7 +49,7 @@ UNRELATED = [change(40, 2, "Bob", "Bobby")]
 
 
 def run(shop: Shop) -> RunReport:
-    """The spec says `warn`, which counts, whatever the project says."""
+    """Run once. The `warn` of the spec overrides the `block` of the project."""
     blocking = replace(shop.project, quality=QualitySpec("block"))
     return catch_up(blocking, [shop.spec()], shop.spark, checks=checks_of_run)
 
@@ -58,17 +64,17 @@ def gaps(shop: Shop) -> list[Gap]:
     return gaps_of(open_catalog(shop.project.catalog), shop.project.namespace)
 
 
-def told(shop: Shop, table: str = "shop_things") -> Mapping[str, str]:
-    """What the table's properties say of how far it can be relied on."""
+def completeness(shop: Shop, table: str = "shop_things") -> Mapping[str, str]:
+    """The table properties that record how far the table is complete."""
     found = open_catalog(shop.project.catalog).load_table(f"{shop.project.namespace}.{table}").properties
-    return {name.removeprefix("siltstone."): found[name] for name in TRUST if name in found}
+    return {name.removeprefix("siltstone."): found[name] for name in COMPLETENESS if name in found}
 
 
 def at(second: int) -> str:
     return f"2024-01-01T00:00:{second:02d}.000000Z"
 
 
-def test_a_dropped_change_is_a_gap_until_it_arrives(shop: Shop) -> None:
+def test_a_missing_change_is_a_gap_until_it_arrives(shop: Shop) -> None:
     shop.write("a.jsonl", FIRST)
     first = run(shop)
     (opened,) = gaps(shop)
@@ -79,7 +85,9 @@ def test_a_dropped_change_is_a_gap_until_it_arrives(shop: Shop) -> None:
     ]
     assert ends == [10, 30]
     expected = {"complete-through": at(30), "complete-through-by": "last commit", "sealed-up-to": at(10)}
-    assert told(shop) == told(shop, "shop_things_h") == expected | {"open-gaps": "1", "checked-batch": "1"}
+    assert (
+        completeness(shop) == completeness(shop, "shop_things_h") == expected | {"open-gaps": "1", "checked-batch": "1"}
+    )
 
     shop.write("b.jsonl", UNRELATED)
     second = run(shop)
@@ -93,12 +101,12 @@ def test_a_dropped_change_is_a_gap_until_it_arrives(shop: Shop) -> None:
     (healed,) = gaps(shop)
     assert (third.exit_code, checked(third)["chain_break"]) == (0, "passed")
     assert (healed.gap_id, healed.status, healed.healed_run) == (opened.gap_id, HEALED, third.run_id)
-    assert told(shop)["sealed-up-to"] == told(shop)["complete-through"] == at(45)
-    assert (told(shop)["complete-through-by"], told(shop)["open-gaps"]) == ("transaction end", "0")
+    assert completeness(shop)["sealed-up-to"] == completeness(shop)["complete-through"] == at(45)
+    assert (completeness(shop)["complete-through-by"], completeness(shop)["open-gaps"]) == ("transaction end", "0")
 
 
 @pytest.mark.slow
-def test_an_acknowledged_gap_fails_no_run_and_still_can_heal(
+def test_an_acknowledged_gap_fails_no_run_and_can_still_heal(
     shop: Shop, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOGNAME", "hanna")
@@ -106,9 +114,9 @@ def test_an_acknowledged_gap_fails_no_run_and_still_can_heal(
     assert run(shop).exit_code == 5
     (listed,) = json.loads(command(shop, capsys, "gaps", "list", "--json"))
     assert ALICE in command(shop, capsys, "gaps", "list")
-    acked = ("gaps", "ack", listed["gap_id"][:6], "--reason", "the log of that hour is lost", "--json")
-    told_of_it = json.loads(command(shop, capsys, *acked))
-    assert [told_of_it[end] for end in ("shown_from", "shown_to")] == [listed["shown_from"], listed["shown_to"]]
+    ack = ("gaps", "ack", listed["gap_id"][:6], "--reason", "the log of that hour is lost", "--json")
+    acknowledgement = json.loads(command(shop, capsys, *ack))
+    assert [acknowledgement[end] for end in ("shown_from", "shown_to")] == [listed["shown_from"], listed["shown_to"]]
     (known,) = gaps(shop)
     assert (known.status, known.acknowledged_by) == (ACKNOWLEDGED, "hanna")
     assert json.loads(command(shop, capsys, "gaps", "list", "--json")) == []
@@ -118,7 +126,7 @@ def test_an_acknowledged_gap_fails_no_run_and_still_can_heal(
     shop.write("b.jsonl", [insert(31, row(3, "Charlie")), *UNRELATED, change(50, 1, "Ally", "Al")])
     after = run(shop)
     assert (after.exit_code, gaps(shop)) == (0, [known])
-    assert told(shop)["sealed-up-to"] == told(shop)["complete-through"]
+    assert completeness(shop)["sealed-up-to"] == completeness(shop)["complete-through"]
 
     shop.write("c.jsonl", MISSING)
     assert run(shop).exit_code == 0
@@ -126,7 +134,7 @@ def test_an_acknowledged_gap_fails_no_run_and_still_can_heal(
 
 
 def command(shop: Shop, capsys: pytest.CaptureFixture[str], *arguments: str, ends: int = 0) -> str:
-    """What a command prints on standard output."""
+    """Run a command. Gives its standard output."""
     spec = shop.project.catalog
     file = shop.project.root / "siltstone.yaml"
     file.write_text(
@@ -141,7 +149,7 @@ def command(shop: Shop, capsys: pytest.CaptureFixture[str], *arguments: str, end
 
 
 class Killed(BaseException):
-    """The process is gone: nobody handles this."""
+    """A simulated kill of the process: no code catches it."""
 
 
 def dies(*_: Any) -> None:
@@ -150,7 +158,7 @@ def dies(*_: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("place", "step"), [(validate, "record"), (catch_up_module, "record_completeness")])
-def test_a_run_that_dies_before_the_gaps_are_written_is_completed_by_the_next(
+def test_the_next_run_completes_a_run_that_dies_before_it_writes_the_gaps(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, place: Any, step: str
 ) -> None:
     shop.write("a.jsonl", FIRST)
@@ -161,13 +169,13 @@ def test_a_run_that_dies_before_the_gaps_are_written_is_completed_by_the_next(
     after = run(shop)
     (gap,) = gaps(shop)
     assert (after.tables[0].status, after.exit_code, gap.key, gap.status) == (NOTHING_NEW, 5, ALICE, OPEN)
-    assert told(shop)["checked-batch"] == "1"
+    assert completeness(shop)["checked-batch"] == "1"
     quiet = run(shop)
     assert (quiet.exit_code, quiet.tables[0].checks, gaps(shop)) == (0, None, [gap])
 
 
 @pytest.mark.slow
-def test_a_person_and_a_run_that_write_at_once_lose_nothing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_and_a_run_that_write_at_the_same_time_lose_nothing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.write("a.jsonl", FIRST)
     run(shop)
     (gap,) = gaps(shop)
@@ -185,21 +193,21 @@ def test_a_person_and_a_run_that_write_at_once_lose_nothing(shop: Shop, monkeypa
     (both,) = gaps(shop)
     assert (both.status, both.last_seen_run) == (ACKNOWLEDGED, "x")
 
-    asked: list[str] = []
+    seen: list[str] = []
 
-    def slow(book: Any) -> list[Gap]:
-        asked.append(book[0].acknowledged_by)
-        if len(asked) == 1:
+    def slow(found: Any) -> list[Gap]:
+        seen.append(found[0].acknowledged_by)
+        if len(seen) == 1:
             acknowledge(shop.project, gap.gap_id, "known", "ines", gap.opened_at)
-        return [replace(book[0], last_seen_run="y")]
+        return [replace(found[0], last_seen_run="y")]
 
     update_gaps(shop.spark, shop.project, THINGS, slow)
     (both,) = gaps(shop)
-    assert asked == ["hanna", "ines"]
+    assert seen == ["hanna", "ines"]
     assert (both.acknowledged_by, both.last_seen_run) == ("ines", "y")
 
 
-def test_the_report_tells_of_the_gap_and_keeps_what_is_masked(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_shows_the_gap_and_no_masked_value(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
     keys, secret = ["anna@zqxj.example", "otto@zqxj.example"], "4711-ZQXJ"
     events = [event("c", 10, None, person(keys[0], secret, 1)), event("c", 11, None, person(keys[1], secret, 1))]
     broken = event("u", 30, person(keys[0], secret, 2), person(keys[0], "other-" + secret, 3))
@@ -210,9 +218,9 @@ def test_the_report_tells_of_the_gap_and_keeps_what_is_masked(shop: Shop, capsys
     assert catch_up(shop.project, [spec], shop.spark, checks=checks_of_run).exit_code == 5
 
     (gap,) = gaps(shop)
-    said = json.loads(command(shop, capsys, "report", "--json"))
-    assert said["verdict"]["headline"] == "No, the data cannot be trusted"
-    (table,) = said["tables"]
+    report = json.loads(command(shop, capsys, "report", "--json"))
+    assert report["verdict"]["headline"] == "No, the data cannot be trusted"
+    (table,) = report["tables"]
     (trouble,) = table["troubles"]
     assert (trouble["keys"], trouble["position_from"]) == ([gap.key], gap.position_from)
     assert re.fullmatch(r"binlog\.000001:\d+", trouble["shown_from"])
@@ -232,8 +240,10 @@ def test_the_report_tells_of_the_gap_and_keeps_what_is_masked(shop: Shop, capsys
         assert hashlib.sha256(keys[0].encode()).hexdigest() in text
     assert "data-docs/index.html" in page
     everything = [path.read_bytes() for path in (shop.project.root / "report").rglob("*") if path.is_file()]
-    told = "".join([summary, json.dumps(said), command(shop, capsys, "gaps", "list"), json.dumps(shop_rows(shop))])
-    assert not [text for text in [*everything, told.encode()] if b"zqxj" in text.lower()]
+    output = "".join(
+        [summary, json.dumps(report), command(shop, capsys, "gaps", "list"), json.dumps(ledger_rows(shop))]
+    )
+    assert not [text for text in [*everything, output.encode()] if b"zqxj" in text.lower()]
     assert "open gaps: 1" in shown(shop, capsys)
 
 
@@ -251,24 +261,24 @@ quality: {{fresh_within: any}}
 """
 
 
-def shop_rows(shop: Shop) -> list[str]:
+def ledger_rows(shop: Shop) -> list[str]:
     """The rows of the ledgers, as text."""
     return [str(found) for name in ("runs", "checks", "gaps") for found in shop.rows(name)]
 
 
 def shown(shop: Shop, capsys: pytest.CaptureFixture[str]) -> str:
-    """What `siltstone show` says beside the rows."""
+    """What `siltstone show` prints on standard error."""
     with pytest.raises(SystemExit):
         main(["show", f"{shop.project.namespace}.people", "--project", str(shop.project.root / "siltstone.yaml")])
     return capsys.readouterr().err
 
 
 def test_a_partitioned_stream_is_complete_through_its_slowest_partition(shop: Shop) -> None:
-    def told_by(partition: str, kind: str, **record: Any) -> str:
+    def partition_record(partition: str, kind: str, **record: Any) -> str:
         return json.dumps({"partition_token": partition, kind: record}) + "\n"
 
     children = [{"token": token, "parent_partition_tokens": []} for token in "AB"]
-    born = {"start_timestamp": at(1), "record_sequence": "1", "child_partitions": children}
+    started = {"start_timestamp": at(1), "record_sequence": "1", "child_partitions": children}
     data = {
         "commit_timestamp": at(55),
         "record_sequence": "00000000",
@@ -282,13 +292,14 @@ def test_a_partitioned_stream_is_complete_through_its_slowest_partition(shop: Sh
         "number_of_records_in_transaction": 1,
         "number_of_partitions_in_transaction": 1,
     }
-    slow = told_by("B", "heartbeat_record", timestamp=at(40))
-    lines = [told_by("", "child_partitions_record", **born), told_by("A", "data_change_record", **data), slow]
+    slow = partition_record("B", "heartbeat_record", timestamp=at(40))
+    first = partition_record("", "child_partitions_record", **started)
+    lines = [first, partition_record("A", "data_change_record", **data), slow]
     shop.write("a.jsonl", lines)
     source = {"format": "spanner-json", "path": "events"}
     target = {"latest": f"{shop.project.namespace}.users", "history": f"{shop.project.namespace}.users_h"}
     spec = table_spec({"table": "Users", "source": source, "target": target}, shop.project)
     report = catch_up(shop.project, [spec], shop.spark, checks=checks_of_run)
     assert report.tables[0].error is None
-    said = told(shop, "users")
-    assert (said["complete-through"], said["complete-through-by"]) == (at(40), "partitions")
+    found = completeness(shop, "users")
+    assert (found["complete-through"], found["complete-through-by"]) == (at(40), "partitions")

@@ -1,4 +1,4 @@
-"""Specs that init wrote run as they are, and say the types that the engine finds for itself."""
+"""Specs that `init` writes run unchanged, and declare the types that the engine infers itself."""
 
 import json
 import shutil
@@ -46,25 +46,25 @@ RECORDED = (
 
 
 def spec_of(project: ProjectSpec, table: FoundTable, path: str) -> TableSpec:
-    """A spec that leaves the types to the engine."""
+    """A spec without types, so that the engine infers them."""
     source = {"format": table.format, "path": path}
     if table.format == "debezium-avro":
-        source["schemas"] = str(schemas_beside(Path(path)))
+        source["schemas"] = str(recorded_schemas(Path(path)))
     mapping: dict[str, object] = {"table": table.name, "source": source}
-    if table.keys != {(ROW_ID,)}:  # that one stands beside the row
+    if table.keys != {(ROW_ID,)}:  # ROW_ID is not a column of the row
         mapping["keys"] = sorted(table.keys)[0] if table.keys else [next(iter(table.columns.types()))]
     return table_spec(mapping, project)
 
 
-def schemas_beside(events: Path) -> Path:
-    """Where a recording of frames has their schemas."""
+def recorded_schemas(events: Path) -> Path:
+    """The file with the schemas of a recording of frames."""
     return events.with_name(events.name.replace(".jsonl", ".schemas.json"))
 
 
 def engine_types(
     spark: SparkSession, project: ProjectSpec, tables: Sequence[FoundTable], path: str
 ) -> dict[str | None, dict[str, str]]:
-    """The types that the engine finds in the events of each table."""
+    """The types that the engine infers from the events of each table."""
     specs = {table.name: spec_of(project, table, path) for table in tables}
     source = next(iter(specs.values())).source
     files = source_files(spark, source, "lake", None)
@@ -79,36 +79,38 @@ def engine_types(
 
 
 def check_types(spark: SparkSession, project: ProjectSpec, place: Path) -> None:
-    schemas = SchemaPlace(schemas_beside(place)) if ".avro.jsonl" in place.name else None
+    schemas = SchemaPlace(recorded_schemas(place)) if ".avro.jsonl" in place.name else None
     tables = [table for table in find_tables([place], schemas=schemas) if table.name]
     known = engine_types(spark, project, tables, str(place))
-    told = {t.name: {n: k.simpleString() if k else "?" for n, k in t.columns.types().items()} for t in tables}
+    declared = {t.name: {n: k.simpleString() if k else "?" for n, k in t.columns.types().items()} for t in tables}
     for table in tables:
-        if table.keys != {(ROW_ID,)}:  # the spec names another key, and the id of the row is no column of it
-            told[table.name].pop(ROW_ID, None)
-    assert {table: set(columns) for table, columns in told.items()} == {t: set(c) for t, c in known.items()}
-    assert told == known
+        if table.keys != {(ROW_ID,)}:  # the spec has another key, so ROW_ID is not one of its columns
+            declared[table.name].pop(ROW_ID, None)
+    assert {table: set(columns) for table, columns in declared.items()} == {t: set(c) for t, c in known.items()}
+    assert declared == known
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
 @pytest.mark.parametrize("recording", RECORDED)
-def test_init_says_the_types_that_the_engine_finds(spark: SparkSession, project: ProjectSpec, recording: str) -> None:
+def test_init_declares_the_types_that_the_engine_infers(
+    spark: SparkSession, project: ProjectSpec, recording: str
+) -> None:
     check_types(spark, project, DATA / recording)
 
 
 @pytest.mark.parametrize("extract", ["postgresql.noschema", "postgresql.schema", "mariadb.noschema", "mariadb.schema"])
-def test_init_says_the_types_of_checked_in_events(spark: SparkSession, project: ProjectSpec, extract: str) -> None:
+def test_init_declares_the_types_of_checked_in_events(spark: SparkSession, project: ProjectSpec, extract: str) -> None:
     check_types(spark, project, EXTRACTS / f"{extract}.jsonl")
 
 
-def apart(spec: TableSpec, project: ProjectSpec) -> TableSpec:
-    """The spec with its tables in the test's own namespace: other tests have tables of the same names."""
+def in_own_namespace(spec: TableSpec, project: ProjectSpec) -> TableSpec:
+    """The spec with its tables in the test's own namespace, because other tests have tables of the same names."""
     latest, history = (f"{project.namespace}.{n.replace('.', '_')}" for n in (spec.target.latest, spec.target.history))
     return replace(spec, target=replace(spec.target, latest=latest, history=history))
 
 
 @pytest.mark.slow
-def test_written_specs_run_unchanged_and_keep_every_row(spark: SparkSession, project: ProjectSpec) -> None:
+def test_written_specs_run_unchanged_and_reject_no_record(spark: SparkSession, project: ProjectSpec) -> None:
     folder = project.root / "specs"
     for extract in ("postgresql.noschema", "mariadb.schema"):
         events = project.root / extract
@@ -116,7 +118,7 @@ def test_written_specs_run_unchanged_and_keep_every_row(spark: SparkSession, pro
         shutil.copy(EXTRACTS / f"{extract}.jsonl", events / "a.jsonl")
         tables = [table for table in find_tables([events]) if table.keys]
         write_specs(written_specs(tables, folder, project.root, [events]), None, force=False)
-    specs = [apart(spec, project) for spec in load_specs(None, project)]
+    specs = [in_own_namespace(spec, project) for spec in load_specs(None, project)]
     report = catch_up(project, specs, spark)
     assert not [(table.table, table.error) for table in report.tables if table.exit_code]
     assert {table.rejected for table in report.tables} == {0}
@@ -130,14 +132,14 @@ def test_written_specs_run_unchanged_and_keep_every_row(spark: SparkSession, pro
 @pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
 @pytest.mark.parametrize("recording", ["spanner/derived_emulator_NEW_ROW.jsonl", "mariadb/debezium.noschema.jsonl.gz"])
-def test_a_ready_spec_runs_without_rejects_and_alarms(
+def test_a_complete_spec_runs_without_rejects_and_failed_checks(
     spark: SparkSession, project: ProjectSpec, recording: str
 ) -> None:
     tables = find_tables([DATA / recording])
     found = written_specs(tables, project.root / "ready", project.root, [DATA / recording])
     assert not [spec.open_questions for spec in found if spec.open_questions]
     write_specs(found, None, force=False)
-    specs = [apart(spec, project) for spec in load_specs([spec.file for spec in found], project)]
+    specs = [in_own_namespace(spec, project) for spec in load_specs([spec.file for spec in found], project)]
     report = catch_up(project, specs, spark, checks=checks_of_run)
     assert not [(table.table, table.error) for table in report.tables if table.exit_code]
     assert {table.rejected for table in report.tables} == {0}
@@ -174,7 +176,7 @@ def test_written_specs_of_messages_run_unchanged(spark: SparkSession, project: P
         events.write_text("".join(f"{line}\n" for line in lines))
         tables = find_tables([events.parent], schemas=place if name == "frames" else None)
         write_specs(written_specs(tables, folder, project.root, [events.parent], place), None, force=False)
-    specs = [apart(spec, project) for spec in load_specs(None, project)]
+    specs = [in_own_namespace(spec, project) for spec in load_specs(None, project)]
     assert {(spec.table, spec.source.format) for spec in specs} == {
         ("shop.items", "debezium-avro"), ("db.things", "dts-avro"),
     }  # fmt: skip
@@ -188,13 +190,13 @@ def test_written_specs_of_messages_run_unchanged(spark: SparkSession, project: P
         replace(spec, source=replace(spec.source, path=str(project.root / other)))
         for spec, other in zip(sorted(specs, key=lambda spec: spec.source.format), ("dts", "frames"), strict=True)
     ]
-    told = catch_up(project, swapped, spark).tables
-    assert {("look like dts-avro" in str(t.error), "look like debezium-avro" in str(t.error)) for t in told} == {
+    reports = catch_up(project, swapped, spark).tables
+    assert {("look like dts-avro" in str(t.error), "look like debezium-avro" in str(t.error)) for t in reports} == {
         (True, False), (False, True),
     }  # fmt: skip
 
 
-def test_the_paths_of_specs_name_exactly_the_files_they_were_found_in(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_path_of_a_spec_matches_exactly_the_files_of_its_table(spark: SparkSession, tmp_path: Path) -> None:
     def made(*names: str) -> list[Path]:
         for name in names:
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -230,7 +232,7 @@ CANAL = {
 
 
 def paths_of(root: Path, files: dict[str, Sequence[str]]) -> dict[str, str]:
-    """The path in the spec of each table that init finds in a folder of files of Canal events of these tables."""
+    """Write files with Canal events of these tables. Gives the path in the spec that `init` writes for each table."""
     for name, tables in files.items():
         (root / "ev" / name).parent.mkdir(parents=True, exist_ok=True)
         lines = [json.dumps(CANAL | {"id": n, "table": table}) if table else "?" for n, table in enumerate(tables)]
@@ -239,10 +241,10 @@ def paths_of(root: Path, files: dict[str, Sequence[str]]) -> dict[str, str]:
     return {spec.table.removeprefix("shop."): yaml.safe_load(spec.text)["source"]["path"] for spec in specs}
 
 
-def test_the_paths_of_specs_take_tomorrows_files(tmp_path: Path) -> None:
+def test_the_path_of_a_spec_also_matches_future_files(tmp_path: Path) -> None:
     a, b, both = ["a"], ["b"], ["a", "b"]
     dated, unknown = "2024/05/01/10/210/x.jsonl", [""]
-    told: list[tuple[dict[str, Sequence[str]], dict[str, str]]] = [
+    cases: list[tuple[dict[str, Sequence[str]], dict[str, str]]] = [
         ({"a.2026.11.21.jsonl": a}, {"a": "ev/*.jsonl"}),
         ({"a.2026.11.21.jsonl": a, "other.jsonl": unknown}, {"a": "ev/*.21.jsonl"}),
         ({"events.jsonl.1": a, "events.jsonl.2": a}, {"a": "ev"}),
@@ -259,13 +261,13 @@ def test_the_paths_of_specs_take_tomorrows_files(tmp_path: Path) -> None:
         ({"dt=05-01/x.jsonl": both, "dt=05-02/x.jsonl": a}, {"a": "ev", "b": "ev"}),
         ({"day1/x.jsonl": both, "c.txt": unknown}, {"a": "ev/day1/*.jsonl", "b": "ev/day1/*.jsonl"}),
     ]  # fmt: skip
-    for number, (files, paths) in enumerate(told):
+    for number, (files, paths) in enumerate(cases):
         assert paths_of(tmp_path / f"{number}", files) == paths, files
 
 
-def test_the_paths_of_names_that_read_as_patterns_name_no_other_files(spark: SparkSession, tmp_path: Path) -> None:
-    """Beside each lies a file of another kind that the name, read as a pattern, would take instead, or too."""
-    odd: list[dict[str, str]] = [
+def test_a_file_name_with_wildcards_matches_no_other_file(spark: SparkSession, tmp_path: Path) -> None:
+    """Next to each file is a file of another kind that the name would match as a pattern."""
+    neighbours: list[dict[str, str]] = [
         {"jobs[1].jsonl": "jobs1.jsonl"},
         {"b*?.jsonl": "bbb.jsonl"},
         {"${c,d}.jsonl": "$c.jsonl"},
@@ -276,7 +278,7 @@ def test_the_paths_of_names_that_read_as_patterns_name_no_other_files(spark: Spa
         {"[j]/{05}/1.jsonl": "j/05/1.jsonl", "[j]/{05}/k/2.jsonl": "k.jsonl"},
     ]
     event = json.dumps(CANAL | {"table": "a"})
-    for number, names in enumerate(odd):
+    for number, names in enumerate(neighbours):
         for root in (tmp_path / f"{number}", tmp_path / f"{{[{number}]}}"):
             for name, text in {**dict.fromkeys(names.values(), "?"), **dict.fromkeys(names, event)}.items():
                 (root / "ev" / name).parent.mkdir(parents=True, exist_ok=True)

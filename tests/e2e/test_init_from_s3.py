@@ -1,4 +1,4 @@
-"""`siltstone init s3://...` writes the specs that it writes of the same files of this machine. No Spark."""
+"""`siltstone init s3://...` writes the same specs as for local files. No Spark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Capsys = pytest.CaptureFixture[str]
 
 @pytest.fixture(scope="module")
 def bucket(s3: S3) -> str:
-    """The events of the example specs, and a folder of days with a table of plain rows."""
+    """A bucket with the events of the example specs."""
     made = s3.bucket("events")
     for file in EVENTS.iterdir():
         s3.put(f"{made}/in/{file.name}", file.read_bytes())
@@ -36,7 +36,7 @@ def init(*arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
-def test_the_specs_are_those_of_files_of_this_machine(bucket: str, tmp_path: Path) -> None:
+def test_init_writes_the_same_specs_as_for_local_files(bucket: str, tmp_path: Path) -> None:
     (tmp_path / "in").symlink_to(EVENTS)
     assert init(f"{bucket}/in", "-o", str(tmp_path / "there" / "specs")) == 0
     assert init(str(tmp_path / "in"), "-o", str(tmp_path / "here" / "specs")) == 0
@@ -51,7 +51,7 @@ def test_the_specs_are_those_of_files_of_this_machine(bucket: str, tmp_path: Pat
     }
 
 
-def test_one_file_is_named_itself(bucket: str, tmp_path: Path) -> None:
+def test_the_spec_of_a_single_file_has_the_path_of_the_file(bucket: str, tmp_path: Path) -> None:
     assert init(f"{bucket}/in/shop.jsonl.gz", "-o", str(tmp_path / "specs")) == 0
     specs = load_specs(None, load_project(tmp_path))
     assert {spec.source.path for spec in specs} == {f"{bucket}/in/shop.jsonl.gz"}
@@ -67,7 +67,7 @@ def test_one_file_is_named_itself(bucket: str, tmp_path: Path) -> None:
         ("nfs://events/in", 3, "Cannot open nfs://events: "),
     ],
 )
-def test_what_is_not_there_is_named(
+def test_an_error_names_a_place_that_cannot_be_read(
     bucket: str, tmp_path: Path, capsys: Capsys, place: str, code: int, words: str
 ) -> None:
     assert init(place, "-o", str(tmp_path / "specs")) == code
@@ -75,7 +75,9 @@ def test_what_is_not_there_is_named(
     assert not (tmp_path / "specs").exists()
 
 
-def test_a_store_that_is_not_there_is_named(tmp_path: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_names_a_store_that_cannot_be_reached(
+    tmp_path: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
     port = free_port()
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{port}")
     assert init("s3://events/in", "-o", str(tmp_path / "specs")) == 3

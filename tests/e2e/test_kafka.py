@@ -1,4 +1,4 @@
-"""Topics as sources: each record once, whatever transactions, compaction, retention and new partitions leave out."""
+"""Topics as sources: runs read each record once, also with transactions, compaction, retention and new partitions."""
 
 from __future__ import annotations
 
@@ -35,60 +35,62 @@ from tests.framed import envelope, frame, message, record, schemas_file
 from tests.servers.process import free_port
 from tests.unit.decode.formats.debezium_events import SOURCE
 
-Open = Callable[..., TopicShop]
+NewShop = Callable[..., TopicShop]
 
 
 @pytest.fixture
-def opened(spark: SparkSession, catalog: CatalogSpec, tmp_path: Path, broker: Broker) -> Open:
+def new_shop(spark: SparkSession, catalog: CatalogSpec, tmp_path: Path, broker: Broker) -> NewShop:
     return lambda partitions=1, **config: TopicShop.of(spark, catalog, tmp_path, broker, partitions, **config)
 
 
-def test_each_record_is_taken_once(opened: Open) -> None:
-    shop = opened(partitions=2)
+def test_runs_read_each_record_once(new_shop: NewShop) -> None:
+    shop = new_shop(partitions=2)
     shop.produce([insert(1, row(1, "Ann")), insert(2, row(2, "Bob"))], partition=0)
     shop.produce([insert(3, row(3, "Cy"))], partition=1)
     first = shop.run_topics()
     assert (first.exit_code, first.sources[0].read, first.sources[0].left) == (0, 3, 0)
     assert shop.names() == ["Ann", "Bob", "Cy"]
-    assert shop.took().status == NOTHING_NEW
+    assert shop.run_successfully().status == NOTHING_NEW
     shop.produce([update(4, row(3, "Cyd")), delete(5, row(2, "Bob"))], partition=1)
     second = shop.run_topics()
     assert (second.sources[0].read, second.tables[0].changes) == (2, 2)
     assert shop.names() == ["Ann", "Cyd"]
     assert offsets(shop.inputs()) == [("0", 1, 2), ("1", 1, 1), ("1", 2, 3)]
-    places = {
+    positions = {
         (r["channel"], r["kafka_partition"], r["kafka_offset"], r["line"]) for r in shop.rows("shop_things_changes")
     }
-    assert {place[1:] for place in places} == {(0, 0, 1), (0, 1, 2), (1, 0, 1), (1, 1, 2), (1, 2, 3)}
-    assert {place[0] for place in places} == {shop.topic}
+    assert {position[1:] for position in positions} == {(0, 0, 1), (0, 1, 2), (1, 0, 1), (1, 1, 2), (1, 2, 3)}
+    assert {position[0] for position in positions} == {shop.topic}
 
 
 @pytest.mark.slow
-def test_aborted_transactions_are_gaps_and_open_ones_wait(opened: Open, broker: Broker) -> None:
-    shop = opened()
+def test_runs_skip_the_records_of_aborted_transactions(new_shop: NewShop, broker: Broker) -> None:
+    shop = new_shop()
     ann, bob, cy = (keyed(insert(n, row(n, name)), 0) for n, name in enumerate(("Ann", "Bob", "Cy"), 1))
     broker.transactions(shop.topic, [([ann], True), ([bob, bob], False), ([cy], True), ([bob], False)])
     report = shop.run_topics()
     assert (report.sources[0].read, shop.names()) == (2, ["Ann", "Cy"])
     assert offsets(shop.inputs()) == [("0", 1, 9)]
-    assert shop.took().status == NOTHING_NEW
+    assert shop.run_successfully().status == NOTHING_NEW
     broker.transactions(shop.topic, [([bob], False)])
-    assert shop.took().changes == 0
+    assert shop.run_successfully().changes == 0
     assert offsets(shop.inputs()) == [("0", 1, 9), ("0", 10, 11)]
 
 
-def test_compaction_leaves_gaps_that_are_no_loss(opened: Open, broker: Broker) -> None:
-    shop = opened(cleanup_policy="compact", segment_ms="100", min_cleanable_dirty_ratio="0.01", delete_retention_ms="1")
+def test_a_run_accepts_the_gaps_that_compaction_leaves(new_shop: NewShop, broker: Broker) -> None:
+    shop = new_shop(
+        cleanup_policy="compact", segment_ms="100", min_cleanable_dirty_ratio="0.01", delete_retention_ms="1"
+    )
     shop.produce([insert(1, row(1, "Ann")), *(update(n, row(1, f"Ann {n}")) for n in range(2, 30))])
-    until(lambda: compacted(shop) < 29)
+    until(lambda: remaining_values(shop) < 29)
     report = shop.run_topics()
     assert report.sources[0].read < 31
     assert shop.names() == ["Ann 29"]
     assert offsets(shop.inputs())[0][1] == 1
 
 
-def compacted(shop: TopicShop) -> int:
-    """How many of the keyed records are left, after one more that closes the segment."""
+def remaining_values(shop: TopicShop) -> int:
+    """The number of records that still have a value. Produces one more record first, which closes the segment."""
     assert shop.broker is not None
     shop.broker.produce(shop.topic, [Record(None, {"id": 99}, 0)])
     (one,) = topic_partitions(shop.topic_spec().source)
@@ -101,8 +103,8 @@ def compacted(shop: TopicShop) -> int:
     return sum(record.value() is not None for record in found)
 
 
-def test_null_messages_and_null_keys_are_what_they_are(opened: Open, broker: Broker) -> None:
-    shop = opened()
+def test_null_messages_are_control_events_and_null_keys_are_accepted(new_shop: NewShop, broker: Broker) -> None:
+    shop = new_shop()
     shop.produce([insert(1, row(1, "Ann")), delete(2, row(1, "Ann"))])
     broker.produce(shop.topic, [Record(None, {"id": 1}, 0), Record(None, None, 0)])
     broker.produce(shop.topic, [Record(json.loads(insert(3, row(2, "Bob"))), None, 0)])
@@ -112,16 +114,16 @@ def test_null_messages_and_null_keys_are_what_they_are(opened: Open, broker: Bro
     assert shop.names() == ["Bob"]
 
 
-def test_records_that_retention_took_stop_the_table_until_the_gap_is_acknowledged(
-    opened: Open, broker: Broker, monkeypatch: pytest.MonkeyPatch
+def test_records_lost_to_retention_stop_the_table_until_the_gap_is_acknowledged(
+    new_shop: NewShop, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop = opened()
+    shop = new_shop()
     shop.produce([insert(1, row(1, "Ann")), insert(2, row(2, "Bob"))])
-    shop.took()
+    shop.run_successfully()
     shop.produce([update(3, row(1, "lost")), update(4, row(2, "lost, too")), insert(5, row(3, "Cy"))])
     broker.delete_records(shop.topic, 4)
     for _ in range(2):
-        error = shop.failed()
+        error = shop.error_of_run()
         assert f"kafka://{shop.topic}/0 has lost offsets 2 to 3 to the topic's retention" in error
         assert "siltstone gaps ack" in error
     assert shop.names() == ["Ann", "Bob"]
@@ -133,58 +135,58 @@ def test_records_that_retention_took_stop_the_table_until_the_gap_is_acknowledge
     assert any(gap.gap_id == one.gap_id for table in facts.tables for one in table.gaps)
     assert "has lost offsets 2 to 3" in write_page(shop.project, facts).read_text(encoding="utf-8")
     acknowledge(shop.project, gap.gap_id, "known", "ops", datetime.now(UTC))
-    broker.delete_records(shop.topic, 5)  # retention goes on meanwhile
+    broker.delete_records(shop.topic, 5)  # retention removes one more record
     shop.produce([insert(6, row(4, "Dan"))])
-    table = shop.took()
+    table = shop.run_successfully()
     assert [note for note in table.notes if "lost offsets 2 to 4" in note and "acknowledged by ops" in note]
     assert shop.names() == ["Ann", "Bob", "Dan"]
-    assert shop.took().status == NOTHING_NEW
+    assert shop.run_successfully().status == NOTHING_NEW
 
 
-def test_partitions_that_are_added_are_taken_from_their_first_record(opened: Open, broker: Broker) -> None:
-    shop = opened()
+def test_runs_read_an_added_partition_from_its_first_record(new_shop: NewShop, broker: Broker) -> None:
+    shop = new_shop()
     shop.produce([insert(1, row(1, "before"))])
-    assert shop.took(starting="latest").status == NOTHING_NEW
+    assert shop.run_successfully(starting="latest").status == NOTHING_NEW
     shop.produce([insert(2, row(2, "Ann"))])
     broker.add_partitions(shop.topic, 2)
     shop.produce([insert(3, row(3, "Bob"))], partition=1)
-    shop.took(starting="latest")
+    shop.run_successfully(starting="latest")
     assert shop.names() == ["Ann", "Bob"]
     assert offsets(shop.inputs()) == [("0", 2, 1), ("0", 2, 2), ("1", 1, 1)]
 
 
 @pytest.mark.slow
-def test_a_topic_that_was_created_once_more_stops_the_table(opened: Open, broker: Broker) -> None:
-    shop = opened()
+def test_a_recreated_topic_stops_the_table_until_the_gap_is_acknowledged(new_shop: NewShop, broker: Broker) -> None:
+    shop = new_shop()
     shop.produce([insert(1, row(1, "Ann")), insert(2, row(2, "Bob"))])
-    shop.took()
+    shop.run_successfully()
     broker.delete(shop.topic)
     broker.create(shop.topic)
     shop.produce([insert(3, row(3, "Cy"))])
-    error = shop.failed()
+    error = shop.error_of_run()
     assert f"kafka://{shop.topic}/0 belongs to another topic of that name now" in error
     assert shop.names() == ["Ann", "Bob"]
     (gap,) = gaps_of(open_catalog(shop.project.catalog), shop.project.namespace)
     acknowledge(shop.project, gap.gap_id, "set up again", "ops", datetime.now(UTC))
-    shop.took()
+    shop.run_successfully()
     assert shop.names() == ["Ann", "Bob", "Cy"]
     (table,) = reread(shop.project, [shop.topic_spec()], shop.spark).tables
     assert "the topics do not have kafka://" in str(table.error)
 
 
 @pytest.mark.slow
-def test_a_table_starts_where_its_spec_wants_it(opened: Open, broker: Broker) -> None:
-    shop = opened()
+def test_a_table_starts_at_the_position_that_its_spec_sets(new_shop: NewShop, broker: Broker) -> None:
+    shop = new_shop()
     broker.produce(shop.topic, [dated(n, name) for n, name in enumerate(("Ann", "Bob", "Cy"), 1)])
     for number, starting in enumerate(({"time": "2024-01-01T00:00:02Z"}, {"offsets": {"0": 1}}, "earliest")):
         other = replace(shop, project=replace(shop.project, namespace=f"{shop.project.namespace}_{number}"))
-        other.took(starting=starting)
+        other.run_successfully(starting=starting)
         assert other.names() == (["Ann"] if starting == "earliest" else []) + ["Bob", "Cy"]
 
 
 @pytest.mark.slow
-def test_a_run_takes_no_more_records_than_it_may_and_none_that_are_later(opened: Open, broker: Broker) -> None:
-    shop = opened(partitions=2)
+def test_a_run_stops_at_max_records_and_at_until(new_shop: NewShop, broker: Broker) -> None:
+    shop = new_shop(partitions=2)
     broker.produce(shop.topic, [dated(n, f"row {n}") for n in range(1, 6)])
     broker.produce(shop.topic, [dated(6, "row 6", partition=1)])
     first = shop.run_topics(max_records=3)
@@ -193,17 +195,19 @@ def test_a_run_takes_no_more_records_than_it_may_and_none_that_are_later(opened:
     spec = shop.topic_spec()
     assert catch_up(shop.project, [spec], shop.spark, until=datetime(2024, 1, 1, 0, 0, 4, tzinfo=UTC)).exit_code == 0
     assert [name for _, name, _ in shop.latest()] == ["row 1", "row 2", "row 3", "row 4", "row 6"]
-    shop.took()
+    shop.run_successfully()
     assert len(shop.latest()) == 6
 
 
 def dated(second: int, name: str, partition: int = 0) -> Record:
-    """An insert whose record has the time of its change."""
+    """An insert. The timestamp of its record is the time of the change."""
     return replace(keyed(insert(second, row(second, name)), partition), millis=START_MS + second * 1000)
 
 
-def test_several_topics_and_tables_are_one_source_and_a_group_is_informed(opened: Open, broker: Broker) -> None:
-    shop, other = opened(), opened()
+def test_tables_of_several_topics_share_one_source_and_commit_offsets_to_their_group(
+    new_shop: NewShop, broker: Broker
+) -> None:
+    shop, other = new_shop(), new_shop()
     shop.produce([insert(1, row(1, "Ann"))])
     broker.produce(other.topic, [Record(json.loads(insert(2, row(2, "Bob")).replace('"things"', '"others"')), None, 0)])
     kafka = {"topics": None, "pattern": f"{shop.topic}|{other.topic}", "group": f"of-{shop.topic}"}
@@ -218,8 +222,10 @@ def test_several_topics_and_tables_are_one_source_and_a_group_is_informed(opened
 
 
 @pytest.mark.slow
-def test_what_is_no_event_is_rejected_with_its_place_and_replayed(opened: Open, broker: Broker) -> None:
-    shop = opened()
+def test_records_that_cannot_be_decoded_are_rejected_with_their_position_and_replayed(
+    new_shop: NewShop, broker: Broker
+) -> None:
+    shop = new_shop()
     shop.produce([insert(1, row(1, "Ann"))])
     broker.produce(shop.topic, [Record(b'{"a":1},"offset":9', None, 0), Record(b"\xff\x00", b"\xfe", 0)])
     broker.produce(shop.topic, [Record(json.loads(insert(2, row(2, "Bob", 3_000_000_000))), None, 0)])
@@ -233,12 +239,12 @@ def test_what_is_no_event_is_rejected_with_its_place_and_replayed(opened: Open, 
 
 
 @pytest.mark.slow
-def test_inputs_are_read_again_while_the_topic_has_them(opened: Open, broker: Broker) -> None:
-    shop = opened()
+def test_a_reread_needs_all_its_records_in_the_topic(new_shop: NewShop, broker: Broker) -> None:
+    shop = new_shop()
     shop.produce([insert(1, row(1, "Ann")), update(2, row(1, "Anne"))])
-    shop.took()
+    shop.run_successfully()
     shop.produce([insert(3, row(2, "Bob"))])
-    shop.took()
+    shop.run_successfully()
     before = sorted(each["name"] for each in shop.rows("shop_things_h"))
     (table,) = reread(shop.project, [shop.topic_spec()], shop.spark).tables
     assert (table.status, table.error) == (REBUILT, None)
@@ -252,51 +258,53 @@ def test_inputs_are_read_again_while_the_topic_has_them(opened: Open, broker: Br
 
 
 @pytest.mark.slow
-def test_a_run_that_dies_after_reading_is_completed_by_the_next(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    shop = opened()
+def test_the_next_run_completes_runs_that_were_killed_before_a_commit(
+    new_shop: NewShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = new_shop()
     shop.produce([insert(1, row(1, "Ann"))])
-    shop.took()
+    shop.run_successfully()
     shop.produce([update(2, row(1, "Anne")), insert(3, row(2, "Bob"))])
     for table in ("control", "shop_things_changes", "shop_things_h", "shop_things"):
         with monkeypatch.context() as patch, suppress(Killed):
             dies_before(table)(patch)
             shop.run_topics()
-    shop.took()
+    shop.run_successfully()
     assert (shop.names(), len(shop.rows("shop_things_changes"))) == (["Anne", "Bob"], 3)
 
 
-def test_a_cluster_that_cannot_be_used_is_reported(
-    opened: Open, broker: Broker, monkeypatch: pytest.MonkeyPatch
+def test_a_run_reports_a_cluster_that_it_cannot_use(
+    new_shop: NewShop, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop = opened()
+    shop = new_shop()
     monkeypatch.setattr("siltstone.engine.inputs.kafka.PATIENCE_SECONDS", 2)
-    assert "Cannot read the topic nowhere: there is no such topic" in shop.failed(topics="nowhere")
-    assert "no topic matches" in shop.failed(topics=None, pattern="nowhere.*")
-    assert "Connection refused" in shop.failed(bootstrap=f"127.0.0.1:{free_port()}")
+    assert "Cannot read the topic nowhere: there is no such topic" in shop.error_of_run(topics="nowhere")
+    assert "no topic matches" in shop.error_of_run(topics=None, pattern="nowhere.*")
+    assert "Connection refused" in shop.error_of_run(bootstrap=f"127.0.0.1:{free_port()}")
     secret = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanisms": "PLAIN", "sasl.username": "alice"}
-    wrong = shop.failed(bootstrap=broker.sasl, options={**secret, "sasl.password": "of-mallory"})
-    assert "the broker refuses the connection" in wrong
-    assert "of-mallory" not in wrong
-    assert "No such configuration property" in shop.failed(options={"sasl.pasword": "x"})
+    error = shop.error_of_run(bootstrap=broker.sasl, options={**secret, "sasl.password": "of-mallory"})
+    assert "the broker refuses the connection" in error
+    assert "of-mallory" not in error
+    assert "No such configuration property" in shop.error_of_run(options={"sasl.pasword": "x"})
     shop.produce([insert(1, row(1, "Ann"))])
-    shop.took(bootstrap=broker.sasl, options={**secret, "sasl.password": WORDS})
+    shop.run_successfully(bootstrap=broker.sasl, options={**secret, "sasl.password": WORDS})
     assert shop.names() == ["Ann"]
     assert all(WORDS not in str(stored) for name in ("inputs", "runs", "control") for stored in shop.rows(name))
 
 
-def test_records_larger_than_what_is_fetched_at_once_are_taken(opened: Open) -> None:
-    shop = opened(max_message_bytes="3000000")
+def test_runs_read_records_larger_than_the_fetch_limits(new_shop: NewShop) -> None:
+    shop = new_shop(max_message_bytes="3000000")
     shop.produce([insert(1, row(1, "x" * 900_000)), insert(2, row(2, "Bob"))])
     options = {"fetch.message.max.bytes": 1000, "fetch.max.bytes": 100_000, "message.max.bytes": 100_000}
-    shop.took(options=options)
+    shop.run_successfully(options=options)
     assert len(shop.latest()) == 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["canal-json", "rows"])
-def test_formats_without_positions_are_in_the_order_of_offsets(opened: Open, broker: Broker, form: str) -> None:
-    """What Canal sends again after a restart is known over runs, too."""
-    shop = opened()
+def test_formats_without_positions_have_the_order_of_offsets(new_shop: NewShop, broker: Broker, form: str) -> None:
+    """A later run also recognizes the redeliveries that Canal sends after a restart."""
+    shop = new_shop()
     settings = (
         {"sequence_by": ["_file", "_pos"], "time_by": "n", "delete_when": "name = 'gone'"} if form == "rows" else {}
     )
@@ -314,24 +322,24 @@ def test_formats_without_positions_are_in_the_order_of_offsets(opened: Open, bro
 
 
 def canal(second: int, key: int, name: str) -> dict[str, object]:
-    """A message of Canal: an insert, or an update of a row that is there."""
+    """A Canal message: an insert, or an update of an existing row."""
     kind, old = ("UPDATE", [{"name": "?"}]) if second in (3, 4) else ("INSERT", None)
     millis = START_MS + second * 1000
     data = [{"id": str(key), "name": name, "n": "0"}]
-    around = {"database": "shop", "table": "things", "type": kind, "isDdl": False, "pkNames": ["id"], "old": old}
-    return {"data": data, "es": millis, "ts": millis, "id": second, "mysqlType": {"id": "int"}, **around}
+    metadata = {"database": "shop", "table": "things", "type": kind, "isDdl": False, "pkNames": ["id"], "old": old}
+    return {"data": data, "es": millis, "ts": millis, "id": second, "mysqlType": {"id": "int"}, **metadata}
 
 
 @pytest.mark.slow
-def test_framed_keys_and_values_give_the_tables_of_their_file(
-    opened: Open, broker: Broker, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
+def test_framed_keys_and_values_in_a_topic_give_the_tables_of_a_file(
+    new_shop: NewShop, broker: Broker, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
 ) -> None:
-    shop = opened(partitions=2)
+    shop = new_shop(partitions=2)
     key = record("Key", {"id": "int"})
     value = envelope({"id": "int", "name": "string", "n": "int"})
-    frames = [(frame(2, value, of_postgresql(number)), frame(1, key, {"id": number})) for number in range(1, 7)]
+    frames = [(frame(2, value, postgresql_event(number)), frame(1, key, {"id": number})) for number in range(1, 7)]
     broker.produce(shop.topic, [Record(*each, at % 2) for at, each in enumerate(frames)])
-    broker.produce(shop.topic, [Record(frame(77, value, of_postgresql(9)), None, 0), Record(None, frames[0][1], 0)])
+    broker.produce(shop.topic, [Record(frame(77, value, postgresql_event(9)), None, 0), Record(None, frames[0][1], 0)])
     source = {"format": "debezium-avro", "schemas": schemas_file(tmp_path, {1: key, 2: value})}
     report = catch_up(shop.project, [shop.topic_spec(**source)], spark)
     assert (report.exit_code, report.sources[0].rejected, report.sources[0].control) == (0, 1, 1)
@@ -345,35 +353,42 @@ def test_framed_keys_and_values_give_the_tables_of_their_file(
     assert len(shop.latest()) == 6
 
 
-def of_postgresql(number: int) -> dict[str, object]:
-    place = {"version": "3", "db": "main", "txId": None, **SOURCE, "table": "things", "lsn": 32 + number}
+def postgresql_event(number: int) -> dict[str, object]:
+    source = {"version": "3", "db": "main", "txId": None, **SOURCE, "table": "things", "lsn": 32 + number}
     image = {"id": number, "name": f"row {number}", "n": 0}
-    return {"before": None, "after": image, "source": place, "transaction": None, "op": "c", "ts_ms": 1_700_000_001_000}
+    return {
+        "before": None,
+        "after": image,
+        "source": source,
+        "transaction": None,
+        "op": "c",
+        "ts_ms": 1_700_000_001_000,
+    }
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_before_it_publishes_has_taken_nothing(opened: Open) -> None:
-    shop = opened(partitions=2)
+def test_a_process_that_is_killed_before_it_publishes_changes_no_table(new_shop: NewShop) -> None:
+    shop = new_shop(partitions=2)
     shop.produce([insert(1, row(1, "Ann"))])
-    shop.took()
+    shop.run_successfully()
     shop.produce([update(2, row(1, "Anne"))])
     shop.produce([insert(3, row(2, "Bob"))], partition=1)
     assert shop.broker is not None
-    place = {"bootstrap": shop.broker.bootstrap, "topics": shop.topic}
+    kafka = {"bootstrap": shop.broker.bootstrap, "topics": shop.topic}
     catalog = shop.project.catalog
     given = {"uri": catalog.uri, "warehouse": catalog.warehouse, "root": str(shop.project.root)}
-    given |= {"namespace": shop.project.namespace, "spec": shop.mapping(kafka=place)}
+    given |= {"namespace": shop.project.namespace, "spec": shop.mapping(kafka=kafka)}
     ended = subprocess.run([sys.executable, "-m", "tests.e2e.kafka_run", json.dumps(given)], capture_output=True)
     assert ended.returncode == -signal.SIGKILL, ended.stderr[-2000:]
     assert shop.names() == ["Ann"]
-    shop.took()
+    shop.run_successfully()
     assert shop.names() == ["Anne", "Bob"]
-    taken = {(each["kafka_partition"], each["kafka_offset"]) for each in shop.rows("shop_things_changes")}
-    assert (len(shop.rows("shop_things_changes")), taken) == (3, {(0, 0), (0, 1), (1, 0)})
+    positions = {(each["kafka_partition"], each["kafka_offset"]) for each in shop.rows("shop_things_changes")}
+    assert (len(shop.rows("shop_things_changes")), positions) == (3, {(0, 0), (0, 1), (1, 0)})
 
 
 @pytest.mark.slow
-def test_a_broker_that_goes_away_stops_the_run_and_the_next_one_takes_everything(
+def test_a_run_fails_without_its_broker_and_a_later_run_reads_everything(
     spark: SparkSession, catalog: CatalogSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("siltstone.engine.inputs.kafka.PATIENCE_SECONDS", 2)
@@ -385,27 +400,27 @@ def test_a_broker_that_goes_away_stops_the_run_and_the_next_one_takes_everything
         shop.produce([insert(n, row(n, f"row {n}")) for n in range(1, 4)])
         (one,) = topic_partitions(shop.topic_spec().source)
         broker.stop()
-        assert "Nothing of this batch was taken" in shop.failed()
+        assert "Nothing of this batch was taken" in shop.error_of_run()
         reader = Reader(shop.topic_spec().source.kafka, one.path)  # type: ignore[arg-type]
         with pytest.raises(SourceError, match=r"Connection refused|did not answer"):
             list(reader.read(one.topic, 0, 0, one.end, 10))
         reader.close()
         broker.start()
-        shop.took()
+        shop.run_successfully()
         assert len(shop.latest()) == 3
     finally:
         broker.stop()
 
 
 @pytest.mark.slow
-def test_masked_records_that_were_rejected_are_read_again_from_the_topic(opened: Open, broker: Broker) -> None:
-    shop = opened()
+def test_a_replay_reads_rejected_records_of_a_masked_table_from_the_topic(new_shop: NewShop, broker: Broker) -> None:
+    shop = new_shop()
     secret = {"name": ColumnSpec("string", "sha256", salt="pepper"), "id": ColumnSpec("int")}
     spec = replace(shop.topic_spec(), columns=secret | {"n": ColumnSpec("int")})
     shop.produce([insert(1, row(1, "Ann")), insert(2, row(2, "Bob", 3_000_000_000)), insert(3, row(3, "Cy"))])
     assert catch_up(shop.project, [spec], shop.spark).tables[0].rejected == 1
-    (kept,) = shop.rows("rejects")
-    assert kept["record"] is None
+    (reject,) = shop.rows("rejects")
+    assert reject["record"] is None
     broker.delete_records(shop.topic, 1)
     wider = replace(spec, columns=secret | {"n": ColumnSpec("bigint")})
     assert replay(shop.project, [wider], shop.spark).exit_code == 0
@@ -413,14 +428,16 @@ def test_masked_records_that_were_rejected_are_read_again_from_the_topic(opened:
 
 
 @pytest.mark.slow
-def test_a_table_that_comes_later_takes_what_is_there_in_bounded_runs(opened: Open, broker: Broker) -> None:
-    shop = opened()
+def test_a_table_that_is_added_later_reads_the_existing_records_in_bounded_runs(
+    new_shop: NewShop, broker: Broker
+) -> None:
+    shop = new_shop()
     shop.produce([insert(n, row(n, f"row {n}")) for n in range(1, 6)])
-    shop.took()
+    shop.run_successfully()
     others = [insert(n, row(n, f"other {n}")).replace('"things"', '"others"') for n in (6, 7)]
     shop.produce(others)
-    later = shop.topic_spec("shop.others", {"max_records": 3})
-    both = [shop.topic_spec(kafka={"max_records": 3}), later]
+    added = shop.topic_spec("shop.others", {"max_records": 3})
+    both = [shop.topic_spec(kafka={"max_records": 3}), added]
     reports = [catch_up(shop.project, both, shop.spark) for _ in range(4)]
     assert [[table.error for table in report.tables] for report in reports] == [[None, None]] * 4
     assert reports[0].tables[1].warning == "No record is of shop.others yet: shop.things is in its topics."

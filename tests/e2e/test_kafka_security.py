@@ -1,4 +1,4 @@
-"""Brokers with TLS, client certificates and every mechanism of SASL that is documented."""
+"""Brokers with TLS, client certificates and each documented SASL mechanism."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def shop(
     spark: SparkSession, catalog: CatalogSpec, tmp_path: Path, broker: SecureBroker, monkeypatch: pytest.MonkeyPatch
 ) -> TopicShop:
     monkeypatch.setattr("siltstone.engine.inputs.kafka.PATIENCE_SECONDS", 4)
-    found = TopicShop.of(spark, catalog, tmp_path, broker, 1)
-    found.produce([insert(1, row(1, "Ann"))])
-    return found
+    created = TopicShop.of(spark, catalog, tmp_path, broker, 1)
+    created.produce([insert(1, row(1, "Ann"))])
+    return created
 
 
 def over_tls(broker: SecureBroker, mechanism: str, **more: str) -> dict[str, str]:
-    named = {name.replace("_", "."): value for name, value in more.items()}
-    return {"security.protocol": "SASL_SSL", "ssl.ca.location": broker.ca, "sasl.mechanisms": mechanism, **named}
+    options = {name.replace("_", "."): value for name, value in more.items()}
+    return {"security.protocol": "SASL_SSL", "ssl.ca.location": broker.ca, "sasl.mechanisms": mechanism, **options}
 
 
 @pytest.mark.parametrize(
@@ -50,18 +50,18 @@ def over_tls(broker: SecureBroker, mechanism: str, **more: str) -> dict[str, str
         ("SCRAM-SHA-512", USER, SCRAM_WORDS),
     ],
 )
-def test_a_user_with_a_password(
+def test_a_client_connects_with_a_user_and_a_password(
     shop: TopicShop, broker: SecureBroker, mechanism: str, user: str, password: str
 ) -> None:
     options = over_tls(broker, mechanism, sasl_username=user)
-    wrong = shop.failed(bootstrap=broker.tls, options=options | {"sasl.password": "of-mallory"})
-    assert "the broker refuses the connection" in wrong
-    assert "of-mallory" not in wrong
-    shop.took(bootstrap=broker.tls, options=options | {"sasl.password": password})
+    message = shop.error_of_run(bootstrap=broker.tls, options=options | {"sasl.password": "of-mallory"})
+    assert "the broker refuses the connection" in message
+    assert "of-mallory" not in message
+    shop.run_successfully(bootstrap=broker.tls, options=options | {"sasl.password": password})
     assert shop.names() == ["Ann"]
 
 
-def test_a_token_of_an_identity_provider(shop: TopicShop, broker: SecureBroker) -> None:
+def test_a_client_connects_with_a_token_of_an_identity_provider(shop: TopicShop, broker: SecureBroker) -> None:
     with token_endpoint() as address:
         options = over_tls(
             broker,
@@ -70,27 +70,29 @@ def test_a_token_of_an_identity_provider(shop: TopicShop, broker: SecureBroker) 
             sasl_oauthbearer_client_id=USER,
             sasl_oauthbearer_token_endpoint_url=address,
         )
-        wrong = shop.failed(bootstrap=broker.tls, options=options | {"sasl.oauthbearer.client.secret": "of-mallory"})
-        assert "of-mallory" not in wrong
-        shop.took(bootstrap=broker.tls, options=options | {"sasl.oauthbearer.client.secret": CLIENT_SECRET})
+        message = shop.error_of_run(
+            bootstrap=broker.tls, options=options | {"sasl.oauthbearer.client.secret": "of-mallory"}
+        )
+        assert "of-mallory" not in message
+        shop.run_successfully(bootstrap=broker.tls, options=options | {"sasl.oauthbearer.client.secret": CLIENT_SECRET})
     assert shop.names() == ["Ann"]
 
 
-def test_a_certificate_of_the_client(shop: TopicShop, broker: SecureBroker) -> None:
+def test_a_client_connects_with_its_certificate(shop: TopicShop, broker: SecureBroker) -> None:
     folder = broker.folder
     options = {"security.protocol": "SSL", "ssl.ca.location": broker.ca}
     other = {"ssl.certificate.location": f"{folder}/other.crt", "ssl.key.location": f"{folder}/other.key"}
     own = {"ssl.certificate.location": f"{folder}/client.crt", "ssl.key.location": f"{folder}/client.key"}
-    assert "the broker refuses the connection" in shop.failed(bootstrap=broker.mutual, options=options | other)
-    locked = shop.failed(bootstrap=broker.mutual, options=options | own | {"ssl.key.password": "of-mallory"})
-    assert "of-mallory" not in locked
-    shop.took(bootstrap=broker.mutual, options=options | own | {"ssl.key.password": KEY_WORDS})
+    assert "the broker refuses the connection" in shop.error_of_run(bootstrap=broker.mutual, options=options | other)
+    message = shop.error_of_run(bootstrap=broker.mutual, options=options | own | {"ssl.key.password": "of-mallory"})
+    assert "of-mallory" not in message
+    shop.run_successfully(bootstrap=broker.mutual, options=options | own | {"ssl.key.password": KEY_WORDS})
     assert shop.names() == ["Ann"]
 
 
-def test_a_broker_of_an_unknown_authority(shop: TopicShop, broker: SecureBroker) -> None:
+def test_a_client_refuses_the_broker_certificate_of_an_unknown_authority(shop: TopicShop, broker: SecureBroker) -> None:
     options = over_tls(broker, "PLAIN", sasl_username="alice", sasl_password=WORDS)
     unknown = options | {"ssl.ca.location": str(broker.folder / "other.crt")}
-    message = shop.failed(bootstrap=broker.tls, options=unknown)
+    message = shop.error_of_run(bootstrap=broker.tls, options=unknown)
     assert "certificate" in message
     assert not any(secret in message for secret in SECRETS)

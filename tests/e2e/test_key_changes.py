@@ -1,4 +1,4 @@
-"""Updates of Debezium that change a key which only the spec names: the old row goes, whatever way they come."""
+"""Debezium updates that change a key column of the spec delete the old row, in any order and any batches."""
 
 from pathlib import Path
 
@@ -29,17 +29,17 @@ def spec_of(shop: Shop, n: str = "int") -> TableSpec:
     return shop.spec(columns=COLUMNS | {"n": n}, rejects=1.0)
 
 
-def folded(shop: Shop) -> list[list[str]]:
+def stored_tables(shop: Shop) -> list[list[str]]:
     return [stored(shop, table, "_batch") for table in ("shop_things", "shop_things_h")]
 
 
 def links(shop: Shop) -> set[tuple[object, ...]]:
-    """(op, old key, new key) of the changes."""
+    """(op, old key, new key) of each change."""
     changes = shop.rows("shop_things_changes")
     return {(c["op"], c["old_key"] and c["old_key"][0], c["new_key"] and c["new_key"][0]) for c in changes}
 
 
-def test_the_old_row_is_gone_and_the_sums_close(shop: Shop) -> None:
+def test_a_key_change_deletes_the_old_row_and_counts_as_two_changes(shop: Shop) -> None:
     shop.write("a.jsonl", (INSERT, MOVE, UNFIT))
     done = shop.taken(spec_of(shop))
     assert (done.changes, done.rejected, dict(done.outcomes)) == (3, 1, {"opened": 3})
@@ -49,7 +49,7 @@ def test_the_old_row_is_gone_and_the_sums_close(shop: Shop) -> None:
 
 
 @pytest.mark.slow
-def test_a_plan_tells_it_and_what_was_rejected_is_two_changes_once_it_comes_good(shop: Shop) -> None:
+def test_a_plan_and_a_replay_also_count_a_key_change_as_two_changes(shop: Shop) -> None:
     narrow, wide = spec_of(shop), spec_of(shop, n="bigint")
     shop.write("a.jsonl", (INSERT, MOVE, OTHER, UNFIT))
     (planned,) = plan(shop.project, [narrow], shop.spark)
@@ -63,7 +63,7 @@ def test_a_plan_tells_it_and_what_was_rejected_is_two_changes_once_it_comes_good
 
 
 @pytest.mark.slow
-def test_any_split_and_order_and_a_reading_give_the_same_tables(
+def test_any_batches_in_any_order_and_a_reread_give_the_same_tables(
     shop: Shop, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
 ) -> None:
     for number, line in enumerate((BACK, UNFIT, PLAIN, OTHER, MOVE, INSERT, MOVE, BACK)):
@@ -75,12 +75,12 @@ def test_any_split_and_order_and_a_reading_give_the_same_tables(
     fresh.project.root.mkdir()
     fresh.write("all.jsonl", ALL)
     fresh.taken(spec_of(fresh, n="string"))
-    assert folded(shop) == folded(fresh)
+    assert stored_tables(shop) == stored_tables(fresh)
     assert fresh.latest() == [(1, "Alicia", "0"), (4, "Bob", "3000000000")]
-    (again,) = verify(shop.project, [wide], shop.spark, sample=None, seed=1)
-    assert again.status == EQUAL, again
-    why = explain(shop.project, wide, shop.spark, {"id": "3"})
-    found = [(change.op, change.outcome) for change in why.changes]
+    (verification,) = verify(shop.project, [wide], shop.spark, sample=None, seed=1)
+    assert verification.status == EQUAL, verification
+    explained = explain(shop.project, wide, shop.spark, {"id": "3"})
+    found = [(change.op, change.outcome) for change in explained.changes]
     ops = ("insert", "update", "delete", "insert", "delete")
     assert [change for change in found if change[1] != "redelivered"] == [(op, "opened") for op in ops]
     assert len(found) - len(ops) == 2

@@ -1,4 +1,4 @@
-"""The lease of a shared catalog: machines exclude each other, and none waits for a run that is gone."""
+"""The lease of a shared catalog excludes runs on other machines, and a dead run does not hold it."""
 
 from __future__ import annotations
 
@@ -44,38 +44,38 @@ def database(postgresql: PostgreSql, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(params=["database", "rest"])
 def project(request: pytest.FixtureRequest, tmp_path: Path) -> ProjectSpec:
-    """A project with a namespace of its own in one of the catalogs."""
+    """A project with its own namespace in one of the catalogs."""
     catalog = request.getfixturevalue(request.param)
     return ProjectSpec(tmp_path, None, catalog, f"ns{next(_numbers)}", SparkSpec(), QualitySpec())
 
 
-def elsewhere(project: ProjectSpec) -> ProjectSpec:
-    """The same project on another machine: its lock is another file."""
+def on_another_machine(project: ProjectSpec) -> ProjectSpec:
+    """The same project on another machine, where the run lock is another file."""
     return replace(project, root=project.root / "other")
 
 
-def held_by(lease: Lease, host: str, process: int, until: timedelta) -> None:
-    """Let the lease be another's."""
+def set_holder(lease: Lease, host: str, process: int, until: timedelta) -> None:
+    """Record another run as the holder of the lease."""
     now = datetime.now(UTC)
     leases._commit(lease._table(), Holder("other", host, process, now, now + until).summary())
 
 
-def test_one_run_excludes_those_of_other_machines(project: ProjectSpec) -> None:
+def test_a_run_excludes_runs_on_other_machines(project: ProjectSpec) -> None:
     with one_run(project, 0):
         with pytest.raises(LockedError, match=rf"process \d+ on {platform.node()} since .*its lease ends at"):
-            one_run(elsewhere(project), 0).__enter__()
+            one_run(on_another_machine(project), 0).__enter__()
         with pytest.raises(LockedError):
-            no_run(elsewhere(project), 0).__enter__()
-    with no_run(elsewhere(project), 0):
+            no_run(on_another_machine(project), 0).__enter__()
+    with no_run(on_another_machine(project), 0):
         pass
-    with one_run(elsewhere(project), 0):
+    with one_run(on_another_machine(project), 0):
         pass
 
 
-def test_of_many_that_begin_together_one_gets_it(project: ProjectSpec) -> None:
-    found = [Lease(project) for _ in range(4)]
+def test_only_one_of_several_concurrent_runs_gets_the_lease(project: ProjectSpec) -> None:
+    candidates = [Lease(project) for _ in range(4)]
 
-    def taken(lease: Lease) -> bool:
+    def gets_lease(lease: Lease) -> bool:
         try:
             lease.take(0)
         except LockedError:
@@ -83,10 +83,12 @@ def test_of_many_that_begin_together_one_gets_it(project: ProjectSpec) -> None:
         return True
 
     with ThreadPoolExecutor(4) as pool:
-        assert sorted(pool.map(taken, found)) == [False, False, False, True]
+        assert sorted(pool.map(gets_lease, candidates)) == [False, False, False, True]
 
 
-def test_a_run_that_waits_gets_it_when_it_is_given_back(project: ProjectSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_waiting_run_gets_the_lease_when_the_holder_releases_it(
+    project: ProjectSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(leases, "POLL_SECONDS", 0.05)
     first, second = Lease(project), Lease(project)
     first.take(0)
@@ -94,25 +96,25 @@ def test_a_run_that_waits_gets_it_when_it_is_given_back(project: ProjectSpec, mo
         waiting = pool.submit(second.take, 60)
         first.release()
         waiting.result()
-    first.release()  # it is another's now
+    first.release()  # has no effect: the second run holds the lease now
     with pytest.raises(LockedError):
         refuse_leased(project)
 
 
-def test_a_dead_run_of_this_machine_and_an_ended_lease_stop_nobody(project: ProjectSpec) -> None:
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
+def test_a_run_takes_an_expired_lease_and_the_lease_of_a_dead_local_process(project: ProjectSpec) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
     lease, hour = Lease(project), timedelta(hours=1)
-    held_by(lease, "elsewhere", gone.pid, hour)
-    with pytest.raises(LockedError, match=f"process {gone.pid} on elsewhere"):
+    set_holder(lease, "elsewhere", dead.pid, hour)
+    with pytest.raises(LockedError, match=f"process {dead.pid} on elsewhere"):
         lease.take(0)
     for host, until in ((platform.node(), hour), ("elsewhere", -hour)):
-        held_by(lease, host, gone.pid, until)
+        set_holder(lease, host, dead.pid, until)
         refuse_leased(project)
         lease.take(0)
 
 
-def test_a_long_run_extends_it(project: ProjectSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_run_extends_its_lease(project: ProjectSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "LASTS", timedelta(seconds=0))
     lease = Lease(project)
     lease.take(0)
@@ -123,7 +125,7 @@ def test_a_long_run_extends_it(project: ProjectSpec, monkeypatch: pytest.MonkeyP
         refuse_leased(project)
 
 
-def test_a_catalog_of_this_machine_has_none(tmp_path: Path) -> None:
+def test_a_local_catalog_has_no_lease(tmp_path: Path) -> None:
     catalog = CatalogSpec("lake", "jdbc", f"jdbc:sqlite:{tmp_path}/c.db", f"file://{tmp_path}/w")
     project = ProjectSpec(tmp_path, None, catalog, "silt", SparkSpec(), QualitySpec())
     with leased(project, 0):

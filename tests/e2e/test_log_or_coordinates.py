@@ -1,4 +1,4 @@
-"""Maxwell's and GoldenGate's changes, of which some have no position: one order has them all, in however many runs."""
+"""Maxwell and GoldenGate changes, some without a position, have the same order in any number of runs."""
 
 import json
 from collections.abc import Callable
@@ -33,8 +33,8 @@ def goldengate(op: str, second: int, before: Row | None, after: Row | None, has_
 FORMATS: dict[str, Line] = {"maxwell-json": maxwell, "goldengate-json": goldengate}
 
 
-def days(line: Line) -> list[list[str]]:
-    """Three deliveries: with positions, one change without, with positions again."""
+def deliveries(line: Line) -> list[list[str]]:
+    """Three deliveries. All changes have a position, except one in the second delivery."""
 
     def row(key: int, v: str) -> Row:
         return {"id": key, "v": v}
@@ -56,7 +56,7 @@ def spec_of(project: ProjectSpec, form: str) -> TableSpec:
 
 
 def delivered(spark: SparkSession, project: ProjectSpec, form: str, runs: list[list[str]]) -> tuple[Any, Any]:
-    """The tables after so many runs: of history what is not bookkeeping, nor a position; and latest."""
+    """Deliver each list of lines with its own run. Gives history without `_batch` and positions, and latest."""
     (project.root / "events").mkdir()
     spec = spec_of(project, form)
     for number, lines in enumerate(runs):
@@ -71,10 +71,10 @@ def delivered(spark: SparkSession, project: ProjectSpec, form: str, runs: list[l
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
-def test_from_the_first_change_without_a_position_on_coordinates_order_the_source(
+def test_coordinates_order_the_source_after_the_first_change_without_a_position(
     form: str, spark: SparkSession, catalog: CatalogSpec, project: ProjectSpec, tmp_path_factory: Any
 ) -> None:
-    parts = days(FORMATS[form])
+    parts = deliveries(FORMATS[form])
     other = a_project(catalog, tmp_path_factory.mktemp("whole"), f"{project.namespace}_whole")
     history, latest = delivered(spark, project, form, parts)
     assert latest == [(1, "again"), (3, "c")]
@@ -83,11 +83,13 @@ def test_from_the_first_change_without_a_position_on_coordinates_order_the_sourc
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
-def test_positions_order_whatever_the_order_and_the_number_of_deliveries(
+def test_positions_give_the_same_tables_in_any_order_and_number_of_deliveries(
     form: str, spark: SparkSession, catalog: CatalogSpec, project: ProjectSpec, tmp_path_factory: Any
 ) -> None:
     line = FORMATS[form]
-    lines = [text for part in days(lambda op, at, before, after, _: line(op, at, before, after, True)) for text in part]
+    lines = [
+        text for part in deliveries(lambda op, at, before, after, _: line(op, at, before, after, True)) for text in part
+    ]
     other = a_project(catalog, tmp_path_factory.mktemp("whole"), f"{project.namespace}_whole")
     history, latest = delivered(spark, project, form, [lines])
     assert latest == [(1, "again"), (3, "c")]

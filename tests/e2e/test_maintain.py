@@ -1,4 +1,4 @@
-"""maintain, and what runs do by themselves: tables stay small, and no row of them changes."""
+"""`maintain`, and automatic maintenance in runs: tables stay small, and their rows do not change."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -24,8 +24,8 @@ def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
     return Shop(spark, project)
 
 
-def nights(shop: Shop, number: int, begin: int = 0) -> None:
-    """So many runs, each with a few changes of the same keys."""
+def run_nights(shop: Shop, number: int, begin: int = 0) -> None:
+    """Run `number` times. Each run changes the same five keys and adds one row."""
     for night in range(begin, begin + number):
         second = 1_000 * (night + 1)
         changed = [update(second + key, row(key, f"night {night}", night)) for key in range(1, 6)]
@@ -33,7 +33,7 @@ def nights(shop: Shop, number: int, begin: int = 0) -> None:
         shop.taken()
 
 
-def everything(shop: Shop) -> dict[str, list[dict[str, Any]]]:
+def all_rows(shop: Shop) -> dict[str, list[dict[str, Any]]]:
     return {name: sorted(shop.rows(name), key=str) for name in TABLES}
 
 
@@ -41,8 +41,8 @@ def size(shop: Shop, name: str) -> Any:
     return size_of(shop.spark, shop.project.catalog.name, f"{shop.project.namespace}.{name}")
 
 
-def test_a_small_table_stays_a_few_files_without_deletes(shop: Shop) -> None:
-    nights(shop, 4)
+def test_a_small_table_has_few_data_files_and_no_delete_files(shop: Shop) -> None:
+    run_nights(shop, 4)
     latest, history = size(shop, "shop_things"), size(shop, "shop_things_h")
     assert latest.files <= 2
     assert latest.delete_files == 0
@@ -50,16 +50,16 @@ def test_a_small_table_stays_a_few_files_without_deletes(shop: Shop) -> None:
     assert history.files <= 10
 
 
-def test_maintenance_changes_no_row_and_the_next_run_goes_on(shop: Shop) -> None:
-    nights(shop, 6)
-    before, catalog = everything(shop), shop.project.catalog.name
+def test_maintenance_changes_no_row_and_the_next_run_continues(shop: Shop) -> None:
+    run_nights(shop, 6)
+    before, catalog = all_rows(shop), shop.project.catalog.name
     dry = maintain(shop.project, [shop.spec()], shop.spark, dry_run=True, retain=NOW)
     assert dry.exit_code == 0
     assert sum(table.expired for table in dry.tables) > 0
     assert [(table.before, table.rewritten) for table in dry.tables] == [(table.after, 0) for table in dry.tables]
     report = maintain(shop.project, [shop.spec()], shop.spark, retain=NOW)
     assert [table.error for table in report.tables] == [None] * len(report.tables)
-    assert everything(shop) == before
+    assert all_rows(shop) == before
     for name in TABLES:
         table = f"{shop.project.namespace}.{name}"
         java = load(shop.spark, catalog, table)
@@ -67,23 +67,23 @@ def test_maintenance_changes_no_row_and_the_next_run_goes_on(shop: Shop) -> None
         assert java.snapshot(names.MARKER_TAG).snapshotId() == java.currentSnapshot().snapshotId()
         assert size(shop, name).snapshots == 1
         assert size(shop, name).files <= 4
-    nights(shop, 1, begin=6)
+    run_nights(shop, 1, begin=6)
     assert {one["name"] for one in shop.rows("shop_things") if one["id"] < 100} == {"night 6"}
 
 
 @pytest.mark.slow
-def test_runs_do_what_is_due(shop: Shop) -> None:
+def test_runs_expire_snapshots_unless_automatic_maintenance_is_off(shop: Shop) -> None:
     short = replace(MaintenanceSpec(), retain=NOW)
-    thrifty = Shop(shop.spark, replace(shop.project, maintenance=short))
-    nights(thrifty, 3)
-    assert [size(thrifty, name).snapshots for name in TABLES] == [1, 1, 1]
-    untidy = Shop(shop.spark, replace(shop.project, maintenance=replace(short, automatic=False)))
-    nights(untidy, 1, begin=3)
-    assert all(size(untidy, name).snapshots > 1 for name in TABLES)
+    automatic = Shop(shop.spark, replace(shop.project, maintenance=short))
+    run_nights(automatic, 3)
+    assert [size(automatic, name).snapshots for name in TABLES] == [1, 1, 1]
+    manual = Shop(shop.spark, replace(shop.project, maintenance=replace(short, automatic=False)))
+    run_nights(manual, 1, begin=3)
+    assert all(size(manual, name).snapshots > 1 for name in TABLES)
 
 
-def test_maintenance_leaves_a_table_alone_that_another_program_changed(shop: Shop) -> None:
-    nights(shop, 1)
+def test_maintenance_refuses_a_table_that_another_program_changed(shop: Shop) -> None:
+    run_nights(shop, 1)
     table = f"{shop.project.catalog.name}.{shop.project.namespace}.shop_things"
     shop.spark.sql(f"DELETE FROM {table} WHERE id = 1")
     report = maintain(shop.project, [shop.spec()], shop.spark, retain=NOW)

@@ -1,4 +1,4 @@
-"""A NULL in a key column of Spanner is a value of the key: through the fold, late changes, checks and explain."""
+"""A NULL in a Spanner key column is a key value like any other: in the fold, late changes, checks and `explain`."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ Step = tuple[str, str | None, str | None, int | None, int | None]
 
 
 def record(at: int, kind: str, a: str | None, b: str | None, old: int | None, new: int | None) -> str:
-    """A change of the row (a, b) in second `at`, with whole rows before and after."""
+    """A change of the row (a, b) at second `at`, with complete before and after images."""
     values = {
         "old_values": {} if old is None else {"v": str(old)},
         "new_values": {} if new is None else {"v": str(new)},
@@ -61,8 +61,8 @@ def spec_of(project: ProjectSpec) -> TableSpec:
     return table_spec(mapping, project)
 
 
-def taken(spark: SparkSession, project: ProjectSpec, deliveries: Sequence[Sequence[int]]) -> TableSpec:
-    """The table after a run for each delivery, with the checks of each run."""
+def deliver(spark: SparkSession, project: ProjectSpec, deliveries: Sequence[Sequence[int]]) -> TableSpec:
+    """Deliver the batches with a run after each, and check the last run. Gives the spec of the table."""
     spec, events = spec_of(project), project.root / "events"
     events.mkdir()
     for number, source_batch in enumerate(deliveries):
@@ -80,20 +80,20 @@ def sorted_rows(rows: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.slow
-def test_rows_with_nulls_in_their_keys_are_rows_as_all_others(
+def test_rows_with_null_in_a_key_column_behave_like_all_other_rows(
     spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     orders = [[[1, 2, 3, 4, 5], [6, 7, 8, 9]], [[1, 3, 4, 9], [8, 2], [7, 6, 5, 2]]]
     for number, deliveries in enumerate(orders):
         project = a_project(catalog, tmp_path_factory.mktemp("null_keys"), f"null_keys{number}")
-        spec = taken(spark, project, deliveries)
+        spec = deliver(spark, project, deliveries)
         latest = spark.table(f"lake.{spec.target.latest}").select("a", "b", "v").collect()
         assert sorted_rows(latest) == LATEST
         seconds = ("second(_valid_from)", "second(_valid_to)")
         history = spark.table(f"lake.{spec.target.history}").orderBy("_valid_from")
         assert sorted_rows(history.selectExpr("a", "b", "_op", "v", *seconds).collect()) == HISTORY
-        (again,) = verify(project, [spec], spark, sample=None, seed=3)
-        assert (again.status, again.error) == ("equal", None)
+        (verification,) = verify(project, [spec], spark, sample=None, seed=3)
+        assert (verification.status, verification.error) == ("equal", None)
         found = explain(project, spec, spark, {"a": None, "b": None})
         assert [version.op for version in found.versions] == ["insert", "update", "delete", "insert"]
         assert all(version.in_table for version in found.versions)

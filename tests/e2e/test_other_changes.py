@@ -1,4 +1,4 @@
-"""Tables go on only from the `changes` they are a fold of: others' batches would be taken for folded, and be lost."""
+"""Runs refuse a `changes` table that latest and history were not folded from: they would skip its batches."""
 
 import json
 from collections.abc import Callable
@@ -33,8 +33,8 @@ def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
     return shop
 
 
-def elsewhere(shop: Shop, spec: TableSpec | None = None) -> TableSpec:
-    """The spec with another table of changes."""
+def with_other_changes(shop: Shop, spec: TableSpec | None = None) -> TableSpec:
+    """The spec with another `changes` table."""
     found = spec or shop.spec()
     return replace(found, target=replace(found.target, changes=f"{shop.project.namespace}.{OTHER}"))
 
@@ -50,32 +50,32 @@ def rebuilt(shop: Shop, spec: TableSpec) -> TableReport:
     return table
 
 
-def named(shop: Shop, name: str) -> str:
+def full_name(shop: Shop, name: str) -> str:
     return f"{shop.project.catalog.name}.{shop.project.namespace}.{name}"
 
 
-def people(shop: Shop) -> list[str]:
+def live_names(shop: Shop) -> list[str]:
     return [found[1] for found in shop.latest()]
 
 
-def marked(shop: Shop, name: str, told: Callable[[str], str]) -> None:
-    """A commit to a table that changes nothing but what its marker says."""
+def rewrite_marker(shop: Shop, name: str, rewrite: Callable[[str], str]) -> None:
+    """Commit to a table without changing a row. `rewrite`: changes the text of the marker."""
     table, catalog = f"{shop.project.namespace}.{name}", shop.project.catalog.name
     folded = marker_of(shop.spark, catalog, table)[0]
-    marker = {names.SUMMARY_BATCH: str(folded.batch), names.SUMMARY_FOLDED: told(folded.to_json())}
+    marker = {names.SUMMARY_BATCH: str(folded.batch), names.SUMMARY_FOLDED: rewrite(folded.to_json())}
     branch = Branch.start(shop.spark, catalog, table, marker)
     branch.append(branch.read().limit(0))
     branch.publish()
 
 
-def older(text: str) -> str:
-    """A marker of before it told of which changes it is the fold."""
+def without_changes_table(text: str) -> str:
+    """The marker as earlier versions of siltstone wrote it, without the identity of the `changes` table."""
     return json.dumps({name: value for name, value in json.loads(text).items() if name != "changes"})
 
 
-def test_other_changes_are_refused_before_anything_is_taken_or_forgotten(shop: Shop) -> None:
-    spec, before = elsewhere(shop), [shop.snapshots(table) for table in ("inputs", HISTORY, LATEST)]
-    told = [
+def test_every_command_refuses_another_changes_table_and_writes_nothing(shop: Shop) -> None:
+    spec, before = with_other_changes(shop), [shop.snapshots(table) for table in ("inputs", HISTORY, LATEST)]
+    reports = [
         *catch_up(shop.project, [spec], shop.spark).tables,
         *replay(shop.project, [spec], shop.spark).tables,
         *reread(shop.project, [spec], shop.spark).tables,
@@ -84,65 +84,63 @@ def test_other_changes_are_refused_before_anything_is_taken_or_forgotten(shop: S
         *verify(shop.project, [spec], shop.spark),
         check_table(shop.spark, shop.project, spec, "run"),
     ]
-    assert [found.exit_code for found in told] == [2] * 7
-    assert all(WHY in (found.error or "") for found in told)
+    assert [found.exit_code for found in reports] == [2] * 7
+    assert all(WHY in (found.error or "") for found in reports)
     with pytest.raises(SpecError, match=WHY):
         explain(shop.project, spec, shop.spark, {"id": "1"})
     assert [shop.snapshots(table) for table in ("inputs", HISTORY, LATEST)] == before
-    assert not shop.spark.catalog.tableExists(named(shop, OTHER))
+    assert not shop.spark.catalog.tableExists(full_name(shop, OTHER))
     for table in (HISTORY, LATEST):
-        marked(shop, table, older)
-    assert run(shop, spec).status == FAILED  # it cannot have more batches than the changes
-    assert shop.taken().changes == 1  # what it is the fold of is not known, and is told from now on
-    shop.spark.sql(f"ALTER TABLE {named(shop, CHANGES)} RENAME TO {shop.project.namespace}.{OTHER}")
+        rewrite_marker(shop, table, without_changes_table)
+    assert run(shop, spec).status == FAILED  # the tables have more batches than the other `changes`
+    assert shop.taken().changes == 1  # the marker accepts any `changes`, and records this one from now on
+    shop.spark.sql(f"ALTER TABLE {full_name(shop, CHANGES)} RENAME TO {shop.project.namespace}.{OTHER}")
     shop.write("c.jsonl", [THIRD])
     assert shop.taken(spec).changes == 1
-    assert people(shop) == ["Alicia", "Bobby"]
+    assert live_names(shop) == ["Alicia", "Bobby"]
 
 
 @pytest.mark.slow
-def test_where_there_are_no_changes_any_more_all_is_taken_again_into_new_tables(shop: Shop) -> None:
+def test_a_run_without_its_changes_table_fails_until_latest_and_history_are_dropped(shop: Shop) -> None:
     spec = shop.spec()
     shop.taken(spec)
-    shop.spark.sql(f"DROP TABLE {named(shop, CHANGES)}")
+    shop.spark.sql(f"DROP TABLE {full_name(shop, CHANGES)}")
     refused = run(shop, spec)
     assert (refused.status, refused.exit_code) == (FAILED, 2)
     assert "drop both tables" in (refused.error or "")
     for table in (HISTORY, LATEST):
-        shop.spark.sql(f"DROP TABLE {named(shop, table)}")
+        shop.spark.sql(f"DROP TABLE {full_name(shop, table)}")
     assert run(shop, spec).changes == 3
-    assert people(shop) == ["Alicia", "Bob"]
+    assert live_names(shop) == ["Alicia", "Bob"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["as ever", "recorded", "block"])
-def test_a_rebuild_goes_over_to_the_changes_that_there_are(
-    spark: SparkSession, project: ProjectSpec, kind: str
-) -> None:
+@pytest.mark.parametrize("kind", ["default", "recorded", "block"])
+def test_a_rebuild_switches_to_another_changes_table(spark: SparkSession, project: ProjectSpec, kind: str) -> None:
     shop = Shop(spark, project)
     spec = shop.spec()
     spec = replace(spec, history=replace(spec.history, recorded=kind == "recorded"))
     spec = replace(spec, quality=replace(spec.quality, on_failure="block" if kind == "block" else "warn"))
-    there = elsewhere(shop, spec)
-    beside = {name: f"{getattr(spec.target, name)}_beside" for name in ("latest", "history")}
+    switched = with_other_changes(shop, spec)
+    other_target = {name: f"{getattr(spec.target, name)}_beside" for name in ("latest", "history")}
     shop.write("a.jsonl", FIRST)
     assert run(shop, spec).batch == 1
     shop.write("b.jsonl", [SECOND])
-    assert run(shop, replace(there, target=replace(there.target, **beside))).batch == 1
-    refused = run(shop, there)
-    assert (refused.status, refused.exit_code, people(shop)) == (FAILED, 2, ["Alice", "Bob"])
+    assert run(shop, replace(switched, target=replace(switched.target, **other_target))).batch == 1
+    refused = run(shop, switched)
+    assert (refused.status, refused.exit_code, live_names(shop)) == (FAILED, 2, ["Alice", "Bob"])
     assert "(1 batches)" in (refused.error or "")
-    if kind == "block":  # how far the other changes were published says nothing of these
-        (refused,) = rebuild(shop.project, [there], shop.spark).tables
-        assert (refused.status, refused.exit_code, people(shop)) == (FAILED, 2, ["Alice", "Bob"])
+    if kind == "block":  # the published batches of one `changes` do not apply to another
+        (refused,) = rebuild(shop.project, [switched], shop.spark).tables
+        assert (refused.status, refused.exit_code, live_names(shop)) == (FAILED, 2, ["Alice", "Bob"])
         assert "drop both tables" in (refused.error or "")
         for table in (HISTORY, LATEST):
-            shop.spark.sql(f"DROP TABLE {named(shop, table)}")
+            shop.spark.sql(f"DROP TABLE {full_name(shop, table)}")
     else:
-        assert rebuilt(shop, there).batch == 1
-        assert people(shop) == ["Alicia", "Bob"]
+        assert rebuilt(shop, switched).batch == 1
+        assert live_names(shop) == ["Alicia", "Bob"]
     shop.write("c.jsonl", [THIRD])
-    assert run(shop, there).exit_code == 0
-    assert people(shop) == ["Alicia", "Bobby"]
-    (found,) = verify(shop.project, [there], shop.spark)
+    assert run(shop, switched).exit_code == 0
+    assert live_names(shop) == ["Alicia", "Bobby"]
+    (found,) = verify(shop.project, [switched], shop.spark)
     assert found.status == EQUAL

@@ -1,4 +1,4 @@
-"""Parquet files as pandas and Arrow write them: times in nanoseconds, times of day, columns of nothing but nulls."""
+"""Parquet files that pandas and Arrow write: nanosecond timestamps, times of day, and columns with only nulls."""
 
 import datetime as dt
 from pathlib import Path
@@ -23,7 +23,7 @@ EXTREMES = [AT + 1, AT, None, -1, -(2**63) + 1, 2**63 - 1, 999]
 
 
 def extreme_times() -> pa.Table:
-    """Two versions of one row, a nanosecond apart and the later one first, and the edges of what 64 bits hold."""
+    """Two versions of one row, one nanosecond apart and the later one first, and the limits of 64-bit timestamps."""
     clocks = [None if n is None else abs(n) % 86_400_000_000_000 for n in [NOON, NOON, None, 1, 0, 2, 3]]
     return pa.table(
         {
@@ -43,7 +43,7 @@ def extreme_times() -> pa.Table:
 
 
 def spec_for(project: ProjectSpec, table: pa.Table, **written: Any) -> TableSpec:
-    """A project's table of rows that come in a Parquet file."""
+    """Write the rows to a Parquet file. Gives the spec of a table with this source."""
     (project.root / "landing").mkdir()
     pq.write_table(table, project.root / "landing" / "a.parquet", **written)
     name = project.namespace
@@ -56,16 +56,14 @@ def spec_for(project: ProjectSpec, table: pa.Table, **written: Any) -> TableSpec
     return table_spec(values, project)
 
 
-def test_times_in_nanoseconds_and_of_day_are_stored_as_what_they_mean(
-    spark: SparkSession, project: ProjectSpec
-) -> None:
+def test_nanosecond_timestamps_and_times_of_day_keep_their_meaning(spark: SparkSession, project: ProjectSpec) -> None:
     spec = spec_for(project, extreme_times())
     report = catch_up(project, [spec], spark)
     assert [(table.error, table.rejected) for table in report.tables] == [(None, 0)]
     latest = spark.table(f"lake.{spec.target.latest}")
     (table,) = find_tables([project.root / "landing"])
-    told = {name: kind and kind.simpleString() for name, kind in table.columns.types().items()}
-    assert {name: kind for name, kind in latest.dtypes if not name.startswith("_")} == told
+    inferred = {name: kind and kind.simpleString() for name, kind in table.columns.types().items()}
+    assert {name: kind for name, kind in latest.dtypes if not name.startswith("_")} == inferred
     clocks = "nano_clock", "clock", "milli_clock"
     texts = latest.selectExpr("id", "CAST(zoned AS string)", "CAST(local AS string)", *clocks).orderBy("id").collect()
     assert [tuple(row) for row in texts] == [
@@ -78,7 +76,7 @@ def test_times_in_nanoseconds_and_of_day_are_stored_as_what_they_mean(
     ]
 
 
-def test_changes_a_nanosecond_apart_are_in_their_order(spark: SparkSession, project: ProjectSpec) -> None:
+def test_changes_one_nanosecond_apart_keep_their_order(spark: SparkSession, project: ProjectSpec) -> None:
     names = ["later", "first", "last"]
     times = pa.array([AT + 1, AT, AT + 2], pa.timestamp("ns"))
     spec = spec_for(project, pa.table({"id": [1, 1, 1], "n": times, "name": names}))
@@ -96,10 +94,10 @@ OF_TYPES = pa.table(
 
 
 @pytest.mark.parametrize("deliveries", [("both",), ("typed", "untyped")])
-def test_a_column_of_nothing_but_nulls_has_the_type_that_other_files_say(
+def test_a_column_with_only_nulls_takes_its_type_from_other_files(
     spark: SparkSession, project: ProjectSpec, deliveries: tuple[str, ...]
 ) -> None:
-    """Its file says no type, and Spark takes it for one of whole numbers."""
+    """The file has no type for the column. Spark reads it as a column of integers."""
     spec = spec_for(project, OF_TYPES)
     for source_batch in deliveries:
         if source_batch != "typed":
@@ -114,7 +112,7 @@ def test_a_column_of_nothing_but_nulls_has_the_type_that_other_files_say(
 
 
 @pytest.mark.slow
-def test_where_no_file_says_a_type_nulls_are_those_of_a_text(spark: SparkSession, project: ProjectSpec) -> None:
+def test_a_column_with_only_nulls_in_all_files_is_a_string(spark: SparkSession, project: ProjectSpec) -> None:
     spec = spec_for(project, NO_TYPE)
     assert catch_up(project, [spec], spark).tables[0].error is None
     (table,) = find_tables([project.root / "landing"])
@@ -129,14 +127,14 @@ def test_where_no_file_says_a_type_nulls_are_those_of_a_text(spark: SparkSession
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + b"x" * 100 + b"PAR1", b"id,name\n1,a\n"])
-def test_what_is_no_parquet_file_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_parquet_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.parquet").write_bytes(content)
     (file,) = list_files(str(tmp_path))
     with pytest.raises(SourceError, match="it is not a Parquet file, or is damaged"):
         parquet_groups(file, 0)
 
 
-def test_the_old_times_of_96_bits_stay_instants(spark: SparkSession, project: ProjectSpec) -> None:
+def test_int96_timestamps_have_the_type_timestamp(spark: SparkSession, project: ProjectSpec) -> None:
     table = pa.table({"id": [1], "n": [1], "at": pa.array([dt.datetime(2024, 1, 1)], pa.timestamp("us"))})
     spec = spec_for(project, table, use_deprecated_int96_timestamps=True)
     assert catch_up(project, [spec], spark).tables[0].error is None

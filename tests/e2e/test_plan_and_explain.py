@@ -1,4 +1,4 @@
-"""`plan` says what a run then does, and writes nothing; `explain` says why each version of a key is what it is."""
+"""`plan` reports what the next run does, and writes nothing. `explain` gives the reason of each version of a key."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def planned(shop: Shop) -> TablePlan:
     return found
 
 
-def test_a_plan_tells_what_the_run_then_does_and_writes_nothing(shop: Shop) -> None:
+def test_a_plan_reports_what_the_next_run_does_and_writes_nothing(shop: Shop) -> None:
     shop.write("a.jsonl", (*FIRST, insert(9, row(1, "other"), table=OTHERS), "{not JSON\n"))
     found = planned(shop)
     tables = shop.spark.sql(f"SHOW NAMESPACES IN {shop.project.catalog.name}").collect()
@@ -50,7 +50,7 @@ def test_a_plan_tells_what_the_run_then_does_and_writes_nothing(shop: Shop) -> N
     assert done.versions["opened"] == found.versions["opened"] + found.versions["spliced"]
     assert planned(shop).status == NOTHING_NEW
     (others,) = plan(shop.project, [shop.spec(OTHERS)], shop.spark)
-    assert (others.status, others.changes) == (PLANNED, 1), others  # what is no event was accepted before
+    assert (others.status, others.changes) == (PLANNED, 1), others  # the run over shop.things accepted the invalid line
 
     shop.write("c.jsonl", [update(500, row(2, "x")).replace("as read", "other")])
     (wrong,) = plan(shop.project, [shop.spec(columns={"id": "int", "name": "int", "n": "int"})], shop.spark)
@@ -59,8 +59,8 @@ def test_a_plan_tells_what_the_run_then_does_and_writes_nothing(shop: Shop) -> N
     (shop.events / "c.jsonl").unlink()
 
 
-def told(shop: Shop, key: int) -> tuple[list[tuple[str, str, bool]], list[tuple[str, int | None, bool, str]]]:
-    """(valid from, made by, in the table) of the versions; (outcome, version, late, place) of the changes."""
+def explained(shop: Shop, key: int) -> tuple[list[tuple[str, str, bool]], list[tuple[str, int | None, bool, str]]]:
+    """(valid from, made by, in the table) of each version, and (outcome, version, late, place) of each change."""
     found = explain(shop.project, shop.spec(rejects=0.5), shop.spark, {"id": str(key)})
 
     def place(text: str) -> str:
@@ -71,8 +71,8 @@ def told(shop: Shop, key: int) -> tuple[list[tuple[str, str, bool]], list[tuple[
     return versions, [(c.outcome, c.version, c.late, place(c.place)) for c in found.changes]
 
 
-def test_every_version_has_its_event_and_every_change_its_outcome(shop: Shop) -> None:
-    versions, changes = told(shop, 1)
+def test_explain_gives_the_event_of_each_version_and_the_outcome_of_each_change(shop: Shop) -> None:
+    versions, changes = explained(shop, 1)
     assert versions == [
         ("01:45", "a.jsonl:1", True),
         ("01:52", "b.jsonl:2", True),
@@ -87,9 +87,9 @@ def test_every_version_has_its_event_and_every_change_its_outcome(shop: Shop) ->
         ("opened", 3, False, "a.jsonl:3"),
         ("opened", 4, False, "a.jsonl:4"),
     ]
-    assert told(shop, 2)[1] == [("opened", 1, True, "b.jsonl:3"), ("withdrawn", None, False, "a.jsonl:5")]
-    assert told(shop, 3)[1] == [("opened", 1, False, "a.jsonl:6"), ("superseded", None, False, "b.jsonl:4")]
-    assert told(shop, 4)[1] == [("opened", 1, True, "b.jsonl:5"), ("healed", 2, False, "a.jsonl:7")]
+    assert explained(shop, 2)[1] == [("opened", 1, True, "b.jsonl:3"), ("withdrawn", None, False, "a.jsonl:5")]
+    assert explained(shop, 3)[1] == [("opened", 1, False, "a.jsonl:6"), ("superseded", None, False, "b.jsonl:4")]
+    assert explained(shop, 4)[1] == [("opened", 1, True, "b.jsonl:5"), ("healed", 2, False, "a.jsonl:7")]
     prefix = f"{shop.project.catalog.name}.{shop.project.namespace}"
     shop.spark.sql(f"DELETE FROM {prefix}.shop_things_h WHERE id = 6 AND name = 'Frank'")
     found = explain(shop.project, shop.spec(rejects=0.5), shop.spark, {"id": "6"})
@@ -99,7 +99,7 @@ def test_every_version_has_its_event_and_every_change_its_outcome(shop: Shop) ->
 
 @pytest.fixture
 def arguments(shop: Shop) -> list[str]:
-    """The project's file and a spec, for the command line."""
+    """Write a project file and a spec. Gives the options of the command line that select the project."""
     root, catalog = shop.project.root, shop.project.catalog
     (root / "siltstone.yaml").write_text(
         f"catalog: {{name: {catalog.name}, type: jdbc, uri: '{catalog.uri}', warehouse: '{catalog.warehouse}'}}\n"
@@ -116,7 +116,7 @@ def arguments(shop: Shop) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_commands_print_for_people_and_for_programs(
+def test_the_commands_print_text_and_json(
     shop: Shop, arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(*words: str, ends: int = 0) -> str:
@@ -144,7 +144,7 @@ def test_the_commands_print_for_people_and_for_programs(
     assert "its other keys still hold what another program wrote" in rebuilt["notes"][0]
     assert {check["check"] for check in rebuilt["checks"] if check["status"] == "failed"} >= {"orphan"}
     assert json.loads(run("verify", "--all", "--seed", "3", "--json"))[0]["status"] == "equal"
-    assert job(arguments) == 5  # the stream has gaps: it is checked, too
+    assert job(arguments) == 5  # the job also runs the checks, and the stream has gaps
     assert json.loads(capsys.readouterr().out)["tables"][0]["status"] == "rebuilt"
     assert json.loads(run("plan", "--json"))[0]["status"] == NOTHING_NEW
     assert run("plan").count("shop.things") == 1

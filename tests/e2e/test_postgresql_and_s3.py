@@ -1,4 +1,4 @@
-"""A catalog in PostgreSQL, tables and events in S3: every command, and the same tables as on this machine."""
+"""A catalog in PostgreSQL, with tables and events in S3: the commands, and the same tables as in a local project."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ Capsys = pytest.CaptureFixture[str]
 def project(
     spark: SparkSession, s3: S3, postgresql: PostgreSql, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StoreProject]:
-    """A project that took two batches."""
+    """A project after two runs, with one batch each."""
     s3.bucket("lake"), s3.bucket("landing")
     text = f"type: jdbc, uri: '{postgresql.uri('catalog')}', warehouse: s3://lake/warehouse, properties: {USER_TEXT}"
     root = tmp_path_factory.mktemp("postgresql") / "project"
@@ -42,17 +42,17 @@ def project(
         yield made
 
 
-def test_the_tables_are_those_of_a_catalog_and_files_of_this_machine(
+def test_the_tables_equal_those_of_a_local_project(
     spark: SparkSession, project: StoreProject, reference: Tables
 ) -> None:
     assert project.tables(spark) == reference
 
 
-def test_what_was_taken_is_not_taken_again_and_a_changed_file_is_named(
+def test_a_second_run_takes_nothing_and_a_plan_names_a_changed_file(
     project: StoreProject, s3: S3, capsys: Capsys
 ) -> None:
-    (again,) = json.loads(project.run(capsys, "catch-up", "--json"))["tables"]
-    assert (again["status"], again["changes"]) == ("nothing new", 0)
+    (table,) = json.loads(project.run(capsys, "catch-up", "--json"))["tables"]
+    assert (table["status"], table["changes"]) == ("nothing new", 0)
     s3.put("s3://landing/events/a.jsonl", delivered(FIRST[1:]))
     changed = project.run(capsys, "plan", "--json", ends=3)
     s3.put("s3://landing/events/a.jsonl", delivered(FIRST))
@@ -73,7 +73,7 @@ def test_commands_without_a_jvm_read_the_tables(project: StoreProject, s3: S3, c
     project.run(capsys, "gaps", "list")
 
 
-def test_doctor_tries_catalog_warehouse_and_source(project: StoreProject, s3: S3, capsys: Capsys) -> None:
+def test_doctor_checks_catalog_warehouse_and_source(project: StoreProject, s3: S3, capsys: Capsys) -> None:
     found = {each["matter"]: each for each in json.loads(project.run(capsys, "doctor", "--json"))}
     assert all(each["ok"] for each in found.values()), found
     assert "a namespace can be created" in found["catalog pg"]["found"]
@@ -100,7 +100,7 @@ def test_a_rebuild_gives_the_same_rows(
     assert project.tables(spark, without=("_batch", "batch")) == before
 
 
-def test_no_secret_is_in_what_is_written(project: StoreProject, s3: S3) -> None:
+def test_no_written_file_has_a_secret(project: StoreProject, s3: S3) -> None:
     written = [s3.get(f"s3://lake/{key}") for key in s3.keys("lake")]
     written += [path.read_bytes() for path in project.root.rglob("*") if path.is_file()]
     assert written
@@ -109,7 +109,7 @@ def test_no_secret_is_in_what_is_written(project: StoreProject, s3: S3) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_of_its_own_needs_the_environment_only(
+def test_a_separate_process_needs_only_environment_variables(
     spark: SparkSession,
     s3: S3,
     postgresql: PostgreSql,
@@ -117,7 +117,7 @@ def test_a_process_of_its_own_needs_the_environment_only(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Jars, endpoint, region and credentials; and no secret is on a command line while it runs."""
+    """It finds jars, endpoint, region and credentials. No command line has a secret while the process runs."""
     for name, value in (s3.variables | {"DATABASE_PASSWORD": PASSWORD}).items():
         monkeypatch.setenv(name, value)
     s3.bucket("own")

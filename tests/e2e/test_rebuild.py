@@ -1,4 +1,4 @@
-"""`rebuild` gives the tables that `changes` tell of, whatever was there before; `verify` says whether it is needed."""
+"""`rebuild` makes latest and history from `changes` and replaces the old rows. `verify` reports if they differ."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -43,19 +43,19 @@ ALL_TABLES = (HISTORY, LATEST, "shop_things_changes", "inputs", "control", "runs
 
 @pytest.fixture
 def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
-    return folded(Shop(spark, project))
+    return load_two_batches(Shop(spark, project))
 
 
-def folded(shop: Shop, change: Callable[[TableSpec], TableSpec] = lambda spec: spec) -> Shop:
-    """Two batches, the second with late changes."""
+def load_two_batches(shop: Shop, adjust: Callable[[TableSpec], TableSpec] = lambda spec: spec) -> Shop:
+    """Load two batches, the second one with late changes."""
     for name, lines in (("a.jsonl", FIRST), ("b.jsonl", SECOND)):
         shop.write(name, lines)
-        shop.taken(change(shop.spec()))
+        shop.taken(adjust(shop.spec()))
     return shop
 
 
 def by_name(spec: TableSpec) -> TableSpec:
-    """Only another name opens a version."""
+    """The spec with `name` as the only tracked column."""
     return replace(spec, history=HistorySpec(TrackSpec("columns", ("name",))))
 
 
@@ -70,7 +70,7 @@ def verified(shop: Shop, spec: TableSpec | None = None, sample: int | None = Non
 
 
 def stored(shop: Shop, table: str) -> list[str]:
-    """The rows of a table without the batch that wrote them, in an order of their own."""
+    """The rows of a table without `_batch`, sorted, so that tests can compare them."""
     return sorted(repr(sorted((n, v) for n, v in row.items() if n != "_batch")) for row in shop.rows(table))
 
 
@@ -84,7 +84,7 @@ def damage(shop: Shop, *statements: str) -> None:
         shop.spark.sql(statement.format(h=f"{prefix}.{HISTORY}", l=f"{prefix}.{LATEST}"))
 
 
-def test_a_part_is_mended_and_the_rest_is_left_then_all_is_mended(shop: Shop) -> None:
+def test_a_rebuild_of_a_part_fixes_only_its_keys_and_a_full_rebuild_fixes_all(shop: Shop) -> None:
     whole = tables(shop)
     damage(
         shop,
@@ -100,10 +100,10 @@ def test_a_part_is_mended_and_the_rest_is_left_then_all_is_mended(shop: Shop) ->
     assert shop.versions(2) == [("Bob", 2, 3), ("Bob", 3, 4), ("Bobby", 4, 5), (None, 5, None)]
     assert {key: shop.versions(key) for key in (1, 3, 4)} == before
     assert [found for found in shop.latest() if found[0] == 1] == [(1, "late", 99)]
-    standing = len(shop.rows("shop_things_h"))
+    row_count = len(shop.rows("shop_things_h"))
     report = rebuilt(shop, part=Part(ranges={"id": ("3", None)}))
-    assert (report.status, report.versions) == (REBUILT, {"before": standing, "written": 2})
-    assert [found[0] for found in shop.latest()] == [1, 3, 4]  # the row that no change tells of is gone
+    assert (report.status, report.versions) == (REBUILT, {"before": row_count, "written": 2})
+    assert [found[0] for found in shop.latest()] == [1, 3, 4]  # the row without a change is removed
     report = rebuilt(shop)
     assert (report.status, report.changes, sum(report.outcomes.values())) == (REBUILT, 9, 9)
     assert tables(shop) == whole
@@ -112,9 +112,9 @@ def test_a_part_is_mended_and_the_rest_is_left_then_all_is_mended(shop: Shop) ->
 
 
 @pytest.mark.slow
-def test_verify_finds_what_was_damaged_and_a_rebuild_mends_it(shop: Shop) -> None:
+def test_verify_finds_damaged_rows_and_a_rebuild_fixes_them(shop: Shop) -> None:
     snapshots = [shop.snapshots(table) for table in ALL_TABLES]
-    # What is delivered twice hangs on the files' places, too: one folder in forty has a seed that doubles nothing.
+    # The seed and the paths of the files select the changes that `verify` delivers twice. They can select none.
     whole = next(found for seed in range(5, 50) if (found := verified(shop, seed=seed)).delivered > 9)
     assert (whole.status, whole.keys, whole.changes, whole.versions) == (EQUAL, 4, 9, 8), whole
     assert [shop.snapshots(table) for table in ALL_TABLES] == snapshots  # nothing was written
@@ -134,20 +134,20 @@ def test_verify_finds_what_was_damaged_and_a_rebuild_mends_it(shop: Shop) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [2, 3])
-def test_the_versions_before_are_counted_but_not_where_files_are_gone_which_is_mended(
+def test_a_rebuild_counts_the_old_versions_unless_their_files_are_missing(
     spark: SparkSession, project: ProjectSpec, version: int
 ) -> None:
     spec = Shop(spark, project).spec()
     spec = replace(spec, target=replace(spec.target, format_version=version))
-    shop = folded(Shop(spark, project), lambda _: spec)
+    shop = load_two_batches(Shop(spark, project), lambda _: spec)
     whole, history = tables(shop), f"{project.catalog.name}.{spec.target.history}"
     damage(shop, "DELETE FROM {h} WHERE id = 1 AND _valid_to IS NOT NULL")
     summary = spark.table(f"{history}.snapshots").orderBy("committed_at").collect()[-1]["summary"]
-    standing = len(shop.rows(HISTORY))
-    assert standing < int(summary["total-records"])
-    assert rebuilt(shop, spec).versions == {"before": standing, "written": len(whole[0])}
+    row_count = len(shop.rows(HISTORY))
+    assert row_count < int(summary["total-records"])
+    assert rebuilt(shop, spec).versions == {"before": row_count, "written": len(whole[0])}
 
-    damage(shop, "DELETE FROM {h} WHERE id = 2 AND n = 1")  # with rows deleted, no metadata gives the number
+    damage(shop, "DELETE FROM {h} WHERE id = 2 AND n = 1")  # after a delete, no metadata has the number of rows
     for file in spark.table(f"{history}.files").where("content = 0").collect():
         Path(file["file_path"].removeprefix("file:")).unlink()
     assert rebuilt(shop, spec).versions == {"written": len(whole[0])}
@@ -155,14 +155,14 @@ def test_the_versions_before_are_counted_but_not_where_files_are_gone_which_is_m
 
 
 @pytest.mark.slow
-def test_a_column_that_came_later_is_folded_again_as_it_was_then(spark: SparkSession, project: ProjectSpec) -> None:
+def test_a_rebuild_keeps_the_values_of_a_column_that_was_added_later(spark: SparkSession, project: ProjectSpec) -> None:
     shop, types = Shop(spark, project), {"extra": "string"}
     spec = shop.spec(columns=None)
     shop.write("a.jsonl", [insert(1, row(1, "Alice"), types={}), insert(2, row(2, "Bob"), types={})])
     shop.taken(spec)
     alice, bob = row(1, "Alice") | {"extra": "x"}, row(2, "Bob") | {"extra": "y"}
     shop.write("b.jsonl", [update(3, alice, types=types), read(30, bob, types=types)])
-    assert dict(shop.taken(spec).outcomes) == {"opened": 1, "updated": 1}  # the READ tells what was unknown
+    assert dict(shop.taken(spec).outcomes) == {"opened": 1, "updated": 1}  # the READ supplies the unknown value
     latest = {found["id"]: found["extra"] for found in shop.rows(LATEST)}
     assert latest == {1: "x", 2: "y"}
     found = verified(shop, spec)
@@ -173,20 +173,20 @@ def test_a_column_that_came_later_is_folded_again_as_it_was_then(spark: SparkSes
 
 
 @pytest.mark.slow
-def test_other_settings_are_refused_until_a_rebuild_folds_with_them(
+def test_a_run_refuses_other_history_settings_until_a_rebuild_applies_them(
     shop: Shop, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
 ) -> None:
     (refused,) = shop.run(by_name(shop.spec())).tables
     assert (refused.status, refused.exit_code) == (FAILED, 2)
     assert "siltstone rebuild" in str(refused.error)
     part = rebuilt(shop, by_name(shop.spec()), Part({"id": "2"}))
-    assert (part.status, part.exit_code) == (FAILED, 2)  # a table is folded with one set of settings
+    assert (part.status, part.exit_code) == (FAILED, 2)  # all keys of a table have the same settings
     assert len(shop.versions(2)) == 4
     assert rebuilt(shop, by_name(shop.spec())).status == REBUILT
     assert shop.versions(2) == [("Bob", 2, 4), ("Bobby", 4, 5), (None, 5, None)]
     fresh = Shop.open(spark, catalog, tmp_path / "fresh", "fresh_by_name")
     fresh.project.root.mkdir()
-    folded(fresh, by_name)
+    load_two_batches(fresh, by_name)
     assert tables(shop) == tables(fresh)
     shop.write("c.jsonl", [update(50, row(4, "Dora", 7)), update(51, row(1, "Alicia"))])
     shop.taken(by_name(shop.spec()))
@@ -196,7 +196,7 @@ def test_other_settings_are_refused_until_a_rebuild_folds_with_them(
 
 
 @pytest.mark.slow
-def test_what_changes_cannot_undo_is_refused(shop: Shop) -> None:
+def test_a_rebuild_refuses_settings_that_need_the_inputs(shop: Shop) -> None:
     before, spec = tables(shop), shop.spec()
     assert spec.columns is not None
     text = replace(spec, columns=spec.columns | {"n": ColumnSpec("string")})
@@ -206,7 +206,7 @@ def test_what_changes_cannot_undo_is_refused(shop: Shop) -> None:
         (text, "column n (string instead of int)"),
         (masked, "the mask of column name"),
         (replace(spec, keys=("id", "name")), "keys (id, name instead of id)"),
-        (renamed, "column n (string instead of int)"),  # the last: the next one would rename them back
+        (renamed, "column n (string instead of int)"),  # last, because a later case would rename the column back
     ):
         report = rebuilt(shop, other)
         assert (report.status, report.exit_code) == (FAILED, 2)
@@ -215,11 +215,11 @@ def test_what_changes_cannot_undo_is_refused(shop: Shop) -> None:
 
 
 class Killed(BaseException):
-    """The process is gone: nobody handles this."""
+    """A simulated kill of the process. No code handles it."""
 
 
 @pytest.mark.slow
-def test_a_rebuild_that_dies_leaves_the_old_tables_or_is_completed_by_the_next_run(
+def test_a_killed_rebuild_leaves_the_old_tables_or_the_next_run_completes_it(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = tables(shop)
@@ -237,13 +237,13 @@ def test_a_rebuild_that_dies_leaves_the_old_tables_or_is_completed_by_the_next_r
             with pytest.raises(Killed):
                 rebuilt(shop)
         assert tables(shop) == [whole[0] if history_is_new else damaged[0], damaged[1]]
-        work = open_folded(shop.spark, shop.project, shop.spec())
-        assert work is not None
-        assert has_followed(work) is not history_is_new
+        context = open_folded(shop.spark, shop.project, shop.spec())
+        assert context is not None
+        assert has_followed(context) is not history_is_new
         (planned,) = plan(shop.project, [shop.spec()], shop.spark)
-        told = [statement.split(" ", 2)[1] for statement in planned.sql]
-        assert (planned.status, told) == ((PLANNED, ["OVERWRITE"]) if history_is_new else (FAILED, [])), planned
+        operations = [statement.split(" ", 2)[1] for statement in planned.sql]
+        assert (planned.status, operations) == ((PLANNED, ["OVERWRITE"]) if history_is_new else (FAILED, [])), planned
         assert history_is_new or "another program changed its rows" in str(planned.error)
-    report = shop.taken()  # nothing new has arrived: only `latest` has to follow
+    report = shop.taken()  # there are no new changes: the run only updates `latest`
     assert "replaced what another program wrote" in report.notes[0]
     assert tables(shop) == whole

@@ -1,4 +1,4 @@
-"""A column that the source renames stays one column, in any order of arrival and however batches are cut."""
+"""A column that the source renames stays one column, in any order and any batches."""
 
 import json
 import random
@@ -28,23 +28,23 @@ RENAMED_AT = 60
 
 
 def image(second: int, key: int, draw: random.Random, new: dict[str, str]) -> dict[str, Any]:
-    """A row as the source has it then; some changes lack the column."""
+    """A row of the source at this second. Some rows lack the renamed column."""
     found = {"id": key, "name": f"name {draw.randrange(4)}", "n": draw.randrange(3)}
     if draw.random() < 0.2:
         del found["name"]
     return {new.get(name, name) if second >= RENAMED_AT else name: value for name, value in found.items()}
 
 
-def story(seed: int, new: dict[str, str]) -> list[tuple[int, str]]:
-    """Changes of some keys, READs among them, each with its second; from some second on under the new names."""
+def random_changes(seed: int, new: dict[str, str]) -> list[tuple[int, str]]:
+    """(second, line) of random changes and READs of some keys. From `RENAMED_AT` on, they have the new names."""
     draw = random.Random(seed)
-    told = []
+    changes = []
     for second in range(10, 110):
         key = draw.randrange(1, 9)
         op = draw.choices("cudr", (3, 5, 1, 2))[0]
         row = image(second, key, draw, new)
-        told.append((second, event(op, second, row if op == "d" else None, None if op == "d" else row)))
-    return told
+        changes.append((second, event(op, second, row if op == "d" else None, None if op == "d" else row)))
+    return changes
 
 
 @pytest.fixture
@@ -66,8 +66,8 @@ def taken(shop: Shop, batches: Sequence[Sequence[str]], spec: TableSpec, begin: 
         shop.taken(spec)
 
 
-def cut(lines: list[str], draw: random.Random) -> list[list[str]]:
-    """The lines shuffled, some of them twice, in two or three batches."""
+def random_batches(lines: list[str], draw: random.Random) -> list[list[str]]:
+    """The lines in random order, some of them twice, in two or three batches."""
     shuffled = [*lines, *draw.sample(lines, len(lines) // 5)]
     draw.shuffle(shuffled)
     at = sorted(draw.sample(range(1, len(shuffled)), draw.choice((1, 2))))
@@ -81,12 +81,12 @@ def cut(lines: list[str], draw: random.Random) -> list[list[str]]:
     [(NEW, {"name": "title"}), (NEW_KEY, {"name": "title", "id": "thing_id"})],
     ids=["column", "key"],
 )
-def test_any_order_any_split_and_any_moment_of_the_rename_give_the_same_tables(
+def test_any_order_any_batches_and_any_time_of_the_rename_give_the_same_tables(
     shop: Shop, seed: int, columns: dict[str, Any], new: dict[str, str]
 ) -> None:
-    told, draw = story(seed, new), random.Random(seed)
-    lines = [line for _, line in told]
-    before = [line for second, line in told if second < RENAMED_AT]
+    changes, draw = random_changes(seed, new), random.Random(seed)
+    lines = [line for _, line in changes]
+    before = [line for second, line in changes if second < RENAMED_AT]
     early = draw.sample(before, len(before) // 2)
     late = [line for line in lines if line not in early]
 
@@ -97,14 +97,14 @@ def test_any_order_any_split_and_any_moment_of_the_rename_give_the_same_tables(
     assert not any("'name'," in text for part in expected for text in part)
 
     shuffled = shop.another("shuffled")
-    taken(shuffled, cut(lines, draw), spec_of(shuffled, columns))
+    taken(shuffled, random_batches(lines, draw), spec_of(shuffled, columns))
     assert shuffled.stored() == expected
 
     renamed = shop.another("renamed")
-    taken(renamed, cut(early, draw), spec_of(renamed, OLD))
+    taken(renamed, random_batches(early, draw), spec_of(renamed, OLD))
     begin = len(list(renamed.events.iterdir()))
     spec = spec_of(renamed, columns)
-    taken(renamed, cut(late, draw), spec, begin)
+    taken(renamed, random_batches(late, draw), spec, begin)
     assert renamed.stored() == expected
     (found,) = verify(renamed.project, [spec], renamed.spark, sample=None)
     assert (found.status, found.error) == (EQUAL, None)
@@ -118,14 +118,16 @@ def row(key: int, **values: Any) -> dict[str, Any]:
 
 
 class Killed(BaseException):
-    """A kill."""
+    """A simulated kill of the process."""
 
 
 def killed(*_: Any) -> None:
     raise Killed
 
 
-def test_a_rename_keeps_the_column_and_says_so_before_and_after(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rename_keeps_the_column_and_a_plan_reports_it_before_the_run(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines = [event("c", 10, None, row(1, name="a", n=1)), event("r", 11, None, row(2, n=1))]
     taken(shop, [lines], spec_of(shop, OLD))
     catalog, history = shop.project.catalog.name, f"{shop.project.namespace}.shop_things_h"
@@ -163,7 +165,7 @@ def test_a_rename_keeps_the_column_and_says_so_before_and_after(shop: Shop, monk
 
 
 @pytest.mark.slow
-def test_columns_of_both_names_need_the_inputs_again(shop: Shop) -> None:
+def test_a_rename_needs_a_reread_if_the_table_has_columns_of_both_names(shop: Shop) -> None:
     first = {"id": "int", "n": "int"}
     lines = [event("c", 10, None, row(1, name="a", n=1)), event("u", 20, None, row(1, title="b", n=1))]
     taken(shop, [lines], spec_of(shop, first))
@@ -173,8 +175,8 @@ def test_columns_of_both_names_need_the_inputs_again(shop: Shop) -> None:
     assert (found.status, found.exit_code) == (FAILED, 2)
     assert "the earlier names of column title (renamed_from)" in str(found.error)
     assert "rebuild --reread" in str(found.error)
-    (again,) = reread(shop.project, [spec], shop.spark).tables
-    assert again.status == REBUILT, again.error
+    (reread_table,) = reread(shop.project, [spec], shop.spark).tables
+    assert reread_table.status == REBUILT, reread_table.error
     assert [sorted(one) for one in stored_values(shop)] == [["a", "b"]]
     taken(shop, [[event("u", 30, None, row(1, name="c", n=1))]], spec, begin=1)
     assert [sorted(one) for one in stored_values(shop)] == [["a", "b", "c"]]
@@ -186,7 +188,7 @@ def stored_values(shop: Shop) -> list[list[str]]:
     return [[one["title"] for one in shop.rows("shop_things_h")]]
 
 
-def test_a_column_that_the_source_no_longer_has_stays_readable(shop: Shop) -> None:
+def test_a_column_that_the_source_dropped_keeps_its_last_value(shop: Shop) -> None:
     spec = spec_of(shop, OLD)
     taken(shop, [[event("c", 10, None, row(1, name="a", n=1), types={})]], spec)
     schema = {"id": {"type": "int32"}, "n": {"type": "int32"}}

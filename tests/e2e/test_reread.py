@@ -1,4 +1,4 @@
-"""`rebuild --reread` gives the tables of a lake that had today's settings from the beginning, or leaves the old."""
+"""`rebuild --reread` gives the tables of runs that always had the current settings, or keeps the old tables."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -53,13 +53,13 @@ def taken(shop: Shop, spec: TableSpec, **files: tuple[str, ...]) -> None:
         shop.taken(spec)
 
 
-def read_again(shop: Shop, spec: TableSpec) -> TableReport:
+def reread_table(shop: Shop, spec: TableSpec) -> TableReport:
     (table,) = reread(shop.project, [spec], shop.spark).tables
     return table
 
 
 def tables(shop: Shop) -> list[list[str]]:
-    """All that the changes tell, and what is folded from it; with the names and types of the columns."""
+    """The rows of changes, history and latest, and the columns of history and latest with their types."""
     types = [
         [str(shop.spark.table(f"{shop.project.catalog.name}.{shop.project.namespace}.{table}").dtypes)]
         for table in (HISTORY, LATEST)
@@ -73,13 +73,13 @@ def waiting(shop: Shop, spec: TableSpec) -> list[tuple[str, int, str]]:
 
 
 def events(shop: Shop) -> list[str]:
-    """The control events; what is counted of a delivery is not among them."""
+    """The control events, without the rows that summarize a delivery."""
     rows = [found for found in shop.rows("control") if found["line"] is not None]
     return sorted(repr(sorted(found.items())).replace(str(shop.project.root), "") for found in rows)
 
 
 @pytest.mark.slow
-def test_other_settings_of_decoding_give_the_tables_that_they_would_have_given_from_the_beginning(
+def test_a_reread_with_other_decode_settings_gives_the_tables_of_runs_with_these_settings(
     shop: Shop, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
 ) -> None:
     numbers, texts = spec_of(shop), spec_of(shop, n="string", id="bigint")
@@ -90,16 +90,16 @@ def test_other_settings_of_decoding_give_the_tables_that_they_would_have_given_f
     (refused,) = shop.run(texts).tables
     (planned,) = plan(shop.project, [texts], shop.spark)
     (folded,) = rebuild(shop.project, [texts], shop.spark).tables
-    for told in (refused, planned, folded):
-        assert (told.status, told.exit_code) == (FAILED, 2)
-        assert "column n (string instead of int)" in str(told.error)
-        assert "siltstone rebuild --reread" in str(told.error)
+    for refusal in (refused, planned, folded):
+        assert (refusal.status, refusal.exit_code) == (FAILED, 2)
+        assert "column n (string instead of int)" in str(refusal.error)
+        assert "siltstone rebuild --reread" in str(refusal.error)
 
     file, all_tables = shop.events / "b.jsonl", (CHANGES, HISTORY, LATEST, "control", "rejects", "inputs")
     text, snapshots = file.read_text(encoding="utf-8"), [shop.snapshots(table) for table in all_tables]
     for other in (None, text.replace("Alicia", "Malice")):
         file.unlink() if other is None else file.write_text(other, encoding="utf-8")
-        missing = read_again(shop, texts)
+        missing = reread_table(shop, texts)
         assert (missing.status, missing.exit_code) == (FAILED, 3)
         assert f"1 of 2 files are gone, or are not what was taken (file:{file})." in str(missing.error)
     assert [shop.snapshots(table) for table in all_tables] == snapshots
@@ -109,7 +109,7 @@ def test_other_settings_of_decoding_give_the_tables_that_they_would_have_given_f
     fresh.project.root.mkdir()
     right = spec_of(fresh, n="string", id="bigint")
     taken(fresh, right, a=FIRST, b=SECOND)
-    report = read_again(shop, texts)
+    report = reread_table(shop, texts)
     assert (report.status, report.changes, report.rejected) == (REBUILT, 6, 1), report
     assert tables(shop) == tables(fresh)
     assert waiting(shop, texts) == waiting(fresh, right)
@@ -122,17 +122,17 @@ def test_other_settings_of_decoding_give_the_tables_that_they_would_have_given_f
     assert found.status == EQUAL, found
 
     strict = replace(numbers, rejects_max_fraction=0.0)
-    refused = read_again(shop, strict)  # and back: what was good then is rejected now
+    refused = reread_table(shop, strict)  # back to the first types: values that were accepted are rejected now
     assert (refused.status, refused.exit_code) == (FAILED, 3)
     assert ": 1 of 10 records cannot be decoded" in str(refused.error)
-    report = read_again(shop, numbers)
+    report = reread_table(shop, numbers)
     assert (report.status, report.rejected) == (REBUILT, 4), report
     assert waiting(shop, numbers) == [*rejected, ("c.jsonl", 2, rejected[1][2])]
-    assert read_again(shop, strict).status == REBUILT  # what was accepted once is not judged again
+    assert reread_table(shop, strict).status == REBUILT  # a reread accepts the rejects that an earlier run accepted
 
 
 class Dying:
-    """A process that dies when a table is to be replaced."""
+    """Kills the process before it replaces this table."""
 
     def __init__(self, patch: pytest.MonkeyPatch, table: str) -> None:
         self.table = table
@@ -146,7 +146,7 @@ class Dying:
 
 
 @pytest.mark.slow
-def test_a_reading_that_dies_leaves_the_old_tables_or_is_completed_by_the_next_run(
+def test_a_killed_reread_keeps_the_old_tables_or_the_next_run_completes_it(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     micros, millis = spec_of(shop, n="timestamp(6)"), spec_of(shop, n="timestamp(3)")
@@ -159,7 +159,7 @@ def test_a_reading_that_dies_leaves_the_old_tables_or_is_completed_by_the_next_r
         with monkeypatch.context() as patch:
             Dying(patch, table)
             with pytest.raises(Killed):
-                read_again(shop, spec)
+                reread_table(shop, spec)
 
     dies_at(CHANGES, millis)
     assert (tables(shop), waiting(shop, micros)) == (first, rejected)
@@ -175,8 +175,8 @@ def test_a_reading_that_dies_leaves_the_old_tables_or_is_completed_by_the_next_r
     assert "run `siltstone catch-up`" in str(unfolded.error)
     assert shop.taken(millis).status == REBUILT
     start = datetime.fromtimestamp(START_MS / 1000, UTC)
-    told = {found["name"]: found["n"].astimezone(UTC) for found in shop.rows(LATEST)}
-    assert told == {"Alice": start + timedelta(milliseconds=1), "Cy": start}
+    latest = {found["name"]: found["n"].astimezone(UTC) for found in shop.rows(LATEST)}
+    assert latest == {"Alice": start + timedelta(milliseconds=1), "Cy": start}
     assert waiting(shop, millis) == rejected
 
     dies_at(LATEST, micros)
@@ -185,66 +185,66 @@ def test_a_reading_that_dies_leaves_the_old_tables_or_is_completed_by_the_next_r
     assert (tables(shop), waiting(shop, micros)) == (first, rejected)
     found = rejects(open_catalog(shop.project.catalog), shop.project, [micros], records=False)
     dismiss(shop.project, found, Dismissal("Ann", "a typing error", start))
-    assert read_again(shop, millis).status == REBUILT
+    assert reread_table(shop, millis).status == REBUILT
     assert waiting(shop, millis) == []
     assert shop.taken(millis).status == NOTHING_NEW
 
 
 @pytest.mark.slow
-def test_rows_that_history_said_before_stay_recorded_beside_the_new_ones(shop: Shop) -> None:
+def test_a_reread_of_a_recorded_history_keeps_the_earlier_versions(shop: Shop) -> None:
     def recorded(kind: str) -> TableSpec:
         return replace(spec_of(shop, n=kind), history=HistorySpec(recorded=True))
 
     taken(shop, recorded("timestamp(6)"), a=(insert(1, row(1, "Alice", START_MS)),))
-    refused = read_again(shop, recorded("string"))
+    refused = reread_table(shop, recorded("string"))
     assert (refused.status, refused.exit_code) == (FAILED, 2)
     assert "of another type (n)" in str(refused.error)
-    assert read_again(shop, recorded("timestamp(3)")).status == REBUILT
-    said = sorted((found["n"].year, found["_recorded_to"] is None) for found in shop.rows(HISTORY))
-    assert said == [(1970, False), (2024, True)]
+    assert reread_table(shop, recorded("timestamp(3)")).status == REBUILT
+    versions = sorted((found["n"].year, found["_recorded_to"] is None) for found in shop.rows(HISTORY))
+    assert versions == [(1970, False), (2024, True)]
     assert shop.taken(recorded("timestamp(3)")).status == NOTHING_NEW
-    refuses_the_other_axis(shop, replace(recorded("timestamp(6)"), history=HistorySpec()))
+    check_that_recorded_cannot_change(shop, replace(recorded("timestamp(6)"), history=HistorySpec()))
 
 
 @pytest.mark.slow
-def test_rows_are_not_recorded_from_a_reading_on(shop: Shop) -> None:
+def test_a_reread_cannot_turn_on_recorded_history(shop: Shop) -> None:
     spec = spec_of(shop)
     taken(shop, spec, a=(insert(1, row(1, "Alice")),))
-    refuses_the_other_axis(shop, replace(spec, history=HistorySpec(recorded=True)))
+    check_that_recorded_cannot_change(shop, replace(spec, history=HistorySpec(recorded=True)))
     assert shop.taken(spec).status == NOTHING_NEW
 
 
-def refuses_the_other_axis(shop: Shop, spec: TableSpec) -> None:
-    """Before anything is changed."""
+def check_that_recorded_cannot_change(shop: Shop, spec: TableSpec) -> None:
+    """Check that reread, plan and rebuild refuse another `history.recorded`, and change nothing."""
     before = [shop.snapshots(table) for table in (CHANGES, HISTORY, LATEST)]
     (planned,) = plan(shop.project, [spec], shop.spark)
     (folded,) = rebuild(shop.project, [spec], shop.spark).tables
-    for refused in (read_again(shop, spec), planned, folded):
+    for refused in (reread_table(shop, spec), planned, folded):
         assert (refused.status, refused.exit_code) == (FAILED, 2)
         assert "history.recorded" in str(refused.error)
     assert [shop.snapshots(table) for table in (CHANGES, HISTORY, LATEST)] == before
 
 
 @pytest.mark.slow
-def test_a_table_can_lose_its_key(shop: Shop) -> None:
+def test_a_reread_can_remove_and_restore_the_key_of_a_table(shop: Shop) -> None:
     keyed = replace(spec_of(shop), keys=("id",))
     same = (insert(1, row(1, "Alice")), insert(2, row(1, "Alice")), insert(3, row(2, "Bob")))
     taken(shop, keyed, a=same)
     keyless = replace(keyed, keys=())
     (refused,) = shop.run(keyless).tables
     assert "siltstone rebuild --reread" in str(refused.error)
-    assert read_again(shop, keyless).status == REBUILT
+    assert reread_table(shop, keyless).status == REBUILT
     assert sorted((found["id"], found["_copy"]) for found in shop.rows(LATEST)) == [(1, 1), (1, 2), (2, 1)]
-    assert read_again(shop, keyed).status == REBUILT
+    assert reread_table(shop, keyed).status == REBUILT
     assert shop.latest() == [(1, "Alice", 0), (2, "Bob", 0)]
 
 
-def test_a_mask_clears_the_texts_of_rejects_too(shop: Shop) -> None:
+def test_a_reread_with_a_mask_removes_the_stored_records_of_rejects(shop: Shop) -> None:
     plain = spec_of(shop)
     taken(shop, plain, a=(insert(1, row(1, "Alice", 1)), update(2, row("four", "Secretary", 4))))
     assert "Secretary" in str([found["record"] for found in shop.rows("rejects")])
     masked = shop.spec(columns=COLUMNS | {"name": {"type": "string", "mask": "sha256"}}, rejects=0.6)
-    assert read_again(shop, replace(masked, lateness=timedelta(seconds=15))).exit_code == 0
+    assert reread_table(shop, replace(masked, lateness=timedelta(seconds=15))).exit_code == 0
     found = shop.rows("rejects")
     assert [(one["line"], one["record"]) for one in found] == [(2, None)]
     assert found[0]["reason"]

@@ -1,4 +1,4 @@
-"""A REST catalog whose tables are in S3, used by Spark and without it."""
+"""A REST catalog with tables in S3, used with and without Spark."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ Capsys = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def project(spark: SparkSession, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreProject]:
-    """A project whose tables are in S3 and whose events are on this machine."""
+    """A project with tables in S3 and local files of events."""
     bucket = s3.bucket("rest")
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
@@ -27,7 +27,7 @@ def project(spark: SparkSession, s3: S3, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
-def test_the_tables_are_those_of_a_catalog_and_files_of_this_machine(
+def test_the_tables_equal_those_of_a_local_project(
     spark: SparkSession, project: StoreProject, reference: Tables, tmp_path: Path, capsys: Capsys
 ) -> None:
     for name, lines in (("a", FIRST), ("b", SECOND)):
@@ -36,9 +36,9 @@ def test_the_tables_are_those_of_a_catalog_and_files_of_this_machine(
     assert project.tables(spark) == reference
     rows = json.loads(project.run(capsys, "show", "things.things", "--json"))
     assert [row["id"] for row in rows] == [1, 3, 4]
-    goal = tmp_path / "history.csv"
-    project.run(capsys, "export", "things.things_history", "-o", str(goal))
-    assert len(goal.read_text().splitlines()) == 1 + len(reference["history"])
+    exported = tmp_path / "history.csv"
+    project.run(capsys, "export", "things.things_history", "-o", str(exported))
+    assert len(exported.read_text().splitlines()) == 1 + len(reference["history"])
     assert "index.html" in project.run(capsys, "report")
     findings = json.loads(project.run(capsys, "doctor", "--json"))
     assert [each for each in findings if not each["ok"]] == []

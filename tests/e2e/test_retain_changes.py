@@ -1,4 +1,4 @@
-"""Old changes go, and no row of latest and history changes: neither then, nor by what comes late afterwards."""
+"""The removal of old changes does not change the rows of latest and history, also if late changes arrive afterwards."""
 
 import json
 import random
@@ -37,17 +37,17 @@ def spec_of(shop: Shop, **more: Any) -> TableSpec:
     )
 
 
-def story(seed: int, a_day: int = 12) -> dict[int, list[str]]:
-    """Changes by the day on which they happened: partial rows, deletes, READs, changes that change nothing."""
+def changes_by_day(seed: int, a_day: int = 12) -> dict[int, list[str]]:
+    """The changes of each day: partial rows, deletes, READs and changes without effect. Some are delivered twice."""
     draw, lines = random.Random(seed), dict[int, list[str]]()
     for day in range(DAYS):
         seconds = sorted(draw.sample(range(day * DAY, (day + 1) * DAY), a_day))
-        lines[day] = [changed(draw, second) for second in seconds]
+        lines[day] = [random_change(draw, second) for second in seconds]
         lines[day] += draw.sample(lines[day], 2)  # delivered twice
     return lines
 
 
-def changed(draw: random.Random, second: int) -> str:
+def random_change(draw: random.Random, second: int) -> str:
     key, op = draw.randrange(1, 9), draw.choices("cudr", (2, 6, 1, 1))[0]
     row = {"id": key, "name": f"name {draw.randrange(3)}", "n": draw.randrange(2)}
     if op in "cu" and draw.random() < 0.4:
@@ -56,10 +56,10 @@ def changed(draw: random.Random, second: int) -> str:
 
 
 def arrivals(seed: int) -> list[list[str]]:
-    """The batches of all days. Some changes come up to three days late, less than `KEPT` days."""
+    """A batch for each day. Some changes arrive up to three days late, which is less than `KEPT` days."""
     draw, late = random.Random(seed), dict[int, list[str]]()
     batches = []
-    for day, lines in story(seed).items():
+    for day, lines in changes_by_day(seed).items():
         prompt = []
         for line in lines:
             (late.setdefault(day + draw.randrange(1, KEPT), []) if draw.random() < 0.2 else prompt).append(line)
@@ -69,7 +69,7 @@ def arrivals(seed: int) -> list[list[str]]:
 
 
 def in_pairs(batches: list[list[str]]) -> list[list[str]]:
-    """Two batches as one, so that fewer runs are needed."""
+    """Two batches each joined into one, so that the test needs fewer runs."""
     return [[line for batch in batches[at : at + 2] for line in batch] for at in range(0, len(batches), 2)]
 
 
@@ -86,34 +86,34 @@ def maintained(shop: Shop, spec: TableSpec, dry_run: bool = False) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 9))
-def test_tables_are_those_of_all_changes_whenever_old_ones_go(shop: Shop, seed: int) -> None:
-    whole, less = shop.another("whole"), shop.another("less")
-    every, kept = spec_of(whole), spec_of(less, retain_changes=f"{KEPT}d")
+def test_removals_of_old_changes_at_any_time_do_not_change_the_tables(shop: Shop, seed: int) -> None:
+    whole, trimmed = shop.another("whole"), shop.another("less")
+    spec_of_whole, spec_of_trimmed = spec_of(whole), spec_of(trimmed, retain_changes=f"{KEPT}d")
     draw, removed = random.Random(seed), 0
     for number, lines in enumerate(in_pairs(arrivals(seed))):
-        taken(whole, every, number, lines)
-        taken(less, kept, number, lines)
+        taken(whole, spec_of_whole, number, lines)
+        taken(trimmed, spec_of_trimmed, number, lines)
         if 2 * number > KEPT and draw.random() < 0.5:
-            expected = maintained(less, kept, dry_run=True)
-            removed += maintained(less, kept)
-            assert len(less.rows("shop_things_changes")) == len(whole.rows("shop_things_changes")) - removed
+            expected = maintained(trimmed, spec_of_trimmed, dry_run=True)
+            removed += maintained(trimmed, spec_of_trimmed)
+            assert len(trimmed.rows("shop_things_changes")) == len(whole.rows("shop_things_changes")) - removed
             assert removed >= expected
-        assert less.stored() == whole.stored()
-    removed += maintained(less, kept)
+        assert trimmed.stored() == whole.stored()
+    removed += maintained(trimmed, spec_of_trimmed)
     assert removed > 20
-    assert maintained(less, kept) == 0
-    (found,) = verify(less.project, [kept], less.spark, sample=None, seed=seed)
+    assert maintained(trimmed, spec_of_trimmed) == 0
+    (found,) = verify(trimmed.project, [spec_of_trimmed], trimmed.spark, sample=None, seed=seed)
     assert (found.status, found.error) == (EQUAL, None), found
-    (report,) = rebuild(less.project, [kept], less.spark).tables
+    (report,) = rebuild(trimmed.project, [spec_of_trimmed], trimmed.spark).tables
     assert (report.status, report.error) == (REBUILT, None)
-    assert less.stored() == whole.stored()
-    (key,) = draw.sample(sorted({row["id"] for row in less.rows("shop_things")}), 1)
-    explained = explain(less.project, kept, less.spark, {"id": str(key)})
+    assert trimmed.stored() == whole.stored()
+    (key,) = draw.sample(sorted({row["id"] for row in trimmed.rows("shop_things")}), 1)
+    explained = explain(trimmed.project, spec_of_trimmed, trimmed.spark, {"id": str(key)})
     assert explained.versions
     assert all(version.in_table for version in explained.versions)
 
 
-def test_what_comes_before_a_base_is_too_late_and_counted(shop: Shop) -> None:
+def test_a_change_before_the_base_of_its_key_is_too_late_and_counted(shop: Shop) -> None:
     spec = spec_of(shop, retain_changes=f"{KEPT}d", lateness="unbounded")
     row = {"id": 1, "name": "a", "n": 0}
     days = [event("c" if day == 0 else "u", day * DAY + 10, None, row | {"n": day}) for day in range(DAYS)]
@@ -121,10 +121,10 @@ def test_what_comes_before_a_base_is_too_late_and_counted(shop: Shop) -> None:
     before = shop.stored()
     assert maintained(shop, spec) > 0
     old = [event("u", 2 * DAY, None, row | {"n": 77})]
-    # Stamped within the time that is kept, but before the base in the log.
-    place = json.loads(event("u", DAY, None, row | {"n": 88}))
-    place["source"]["ts_ms"] = json.loads(days[-2])["source"]["ts_ms"]
-    taken(shop, spec, 1, [*old, json.dumps(place) + "\n"])
+    # Its commit time is in the retained period, but its position in the log is before the base.
+    before_base = json.loads(event("u", DAY, None, row | {"n": 88}))
+    before_base["source"]["ts_ms"] = json.loads(days[-2])["source"]["ts_ms"]
+    taken(shop, spec, 1, [*old, json.dumps(before_base) + "\n"])
     assert shop.stored() == before
     assert [change["too_late"] for change in shop.rows("shop_things_changes") if change["batch"] == 2] == [True, False]
     explained = explain(shop.project, spec, shop.spark, {"id": "1"})
@@ -137,7 +137,7 @@ def test_what_comes_before_a_base_is_too_late_and_counted(shop: Shop) -> None:
     assert shop.stored() == before
 
 
-def test_a_removal_that_is_killed_leaves_all_changes(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_removal_leaves_all_changes(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = spec_of(shop, retain_changes=f"{KEPT}d")
     taken(shop, spec, 0, [line for batch in arrivals(5) for line in batch])
     before, changes = shop.stored(), len(shop.rows("shop_things_changes"))
@@ -157,7 +157,7 @@ def test_a_removal_that_is_killed_leaves_all_changes(shop: Shop, monkeypatch: py
     assert shop.stored() == before
 
 
-def test_a_part_that_is_rebuilt_keeps_its_older_versions(shop: Shop) -> None:
+def test_a_rebuild_of_one_key_keeps_its_older_versions(shop: Shop) -> None:
     spec = spec_of(shop, retain_changes=f"{KEPT}d")
     taken(shop, spec, 0, [line for batch in arrivals(6) for line in batch])
     before = shop.stored()

@@ -1,4 +1,4 @@
-"""Plain rows that are no changes: rows before updates, null lines; and numbers that date versions."""
+"""Plain rows that are not changes (before images of updates, null lines), and a warning for times before 2000."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ FEED: list[Any] = [
 
 
 @pytest.mark.slow
-def test_rows_that_are_no_changes_are_counted_as_control_events_and_versions_without_a_time_are_warned_of(
+def test_rows_that_are_not_changes_count_as_control_events_and_times_before_2000_give_a_warning(
     spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     project = a_project(catalog, tmp_path_factory.mktemp("preimages"), "preimages")

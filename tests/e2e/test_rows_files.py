@@ -1,4 +1,4 @@
-"""The same rows in every kind of file, and in an Iceberg table, give the same tables."""
+"""The same rows give the same tables from every kind of file and from an Iceberg table."""
 
 import re
 from collections.abc import Sequence
@@ -102,13 +102,13 @@ def tables(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.T
     specs["bad"] = bad_file(project)
     report = catch_up(project, list(specs.values()), spark)
     assert [table.error for table in report.tables] == [None] * len(specs)
-    again = catch_up(project, [specs["table"], specs["avro"]], spark)
-    assert [table.status for table in again.tables] == ["nothing new"] * 2
+    repeated = catch_up(project, [specs["table"], specs["avro"]], spark)
+    assert [table.status for table in repeated.tables] == ["nothing new"] * 2
     return specs
 
 
 def bad_file(project: ProjectSpec) -> TableSpec:
-    """A CSV file of which a line lacks a value."""
+    """Write a CSV file with a line that lacks a value. Gives the spec of a table with this source."""
     (project.root / "bad").mkdir()
     (project.root / "bad" / "a.tsv").write_text('n\tid\tname\n1\t1\t"two\nlines"\n2\t2\n3\t3\t\n', encoding="utf-8")
     source = {"format": "rows", "path": "bad", "sequence_by": "n", "file_type": "csv", "delimiter": "\t"}
@@ -116,7 +116,7 @@ def bad_file(project: ProjectSpec) -> TableSpec:
     return table_spec(values | {"target": {"latest": "files.bad", "history": "files.bad_h"}}, project)
 
 
-def test_a_line_with_too_few_values_is_rejected_and_the_rest_goes_on(
+def test_a_line_with_too_few_values_is_rejected_and_the_other_lines_are_loaded(
     spark: SparkSession, tables: dict[str, TableSpec]
 ) -> None:
     assert stored(spark, tables["bad"].target.latest, ["id", "name"]) == [
@@ -132,7 +132,7 @@ def stored(spark: SparkSession, table: str, columns: Sequence[str]) -> list[str]
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "avro", "table"])
-def test_every_kind_of_file_gives_the_tables_that_json_lines_give(
+def test_every_kind_of_file_gives_the_same_tables_as_json_lines(
     spark: SparkSession, tables: dict[str, TableSpec], kind: str
 ) -> None:
     lines, other = tables["json"].target, tables[kind].target
@@ -143,7 +143,7 @@ def test_every_kind_of_file_gives_the_tables_that_json_lines_give(
         }
 
 
-def test_the_values_are_those_that_were_written(spark: SparkSession, tables: dict[str, TableSpec]) -> None:
+def test_latest_has_the_written_values_and_types(spark: SparkSession, tables: dict[str, TableSpec]) -> None:
     names = list(DECLARED)
     found = spark.table(f"lake.{tables['parquet'].target.latest}").select(*names)
     given = rows(spark).where("(id = 1 AND n = 10) OR id = 2").select(*names)

@@ -1,4 +1,4 @@
-"""A row that is delivered again with a null where it had no such column: one change, in every order and split."""
+"""A redelivered row with a null instead of a missing column is one change, in every order and any batches."""
 
 import itertools
 import json
@@ -25,8 +25,10 @@ def spec_of(project: ProjectSpec) -> TableSpec:
     return table_spec(mapping, project)
 
 
-def told(spark: SparkSession, project: ProjectSpec, deliveries: list[list[dict[str, Any]]], at_once: bool) -> list[Any]:
-    """Versions after a run for each delivery, or one for all."""
+def deliver(
+    spark: SparkSession, project: ProjectSpec, deliveries: list[list[dict[str, Any]]], at_once: bool
+) -> list[Any]:
+    """Deliver the rows with a run for each delivery, or with one run for all. Gives the versions."""
     events, spec = project.root / "events", spec_of(project)
     events.mkdir()
     for number, rows in enumerate(deliveries):
@@ -38,11 +40,11 @@ def told(spark: SparkSession, project: ProjectSpec, deliveries: list[list[dict[s
 
 
 @pytest.mark.slow
-def test_it_is_one_change_in_every_order(
+def test_a_redelivery_with_a_null_for_a_missing_column_is_one_change_in_every_order(
     spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     wanted = [(1, 1, 5, False), (1, 2, None, True), (2, 1, None, True)]
     orders = [[ABSENT, NULL, OTHER], [NULL, ABSENT, OTHER], [[*ABSENT, *NULL], OTHER], [[*NULL, *ABSENT], OTHER]]
     for number, (order, at_once) in enumerate(itertools.product(orders, (False, True))):
         project = a_project(catalog, tmp_path_factory.mktemp("nulls"), f"nulls{number}")
-        assert told(spark, project, order, at_once) == wanted, (number, at_once)
+        assert deliver(spark, project, order, at_once) == wanted, (number, at_once)

@@ -1,4 +1,4 @@
-"""Rows from an Iceberg table: bounded by commits, and read again only while the table still has all of them."""
+"""Rows from an Iceberg table: a commit limits a run, and a reread needs all rows that earlier runs read."""
 
 from datetime import UTC, datetime
 
@@ -14,7 +14,7 @@ from tests.e2e.streams import Shop
 
 
 @pytest.mark.slow
-def test_a_feed_is_taken_up_to_a_commit_and_read_again_while_it_has_its_rows(
+def test_a_run_reads_a_table_up_to_a_commit_and_a_reread_needs_its_files(
     spark: SparkSession, project: ProjectSpec
 ) -> None:
     shop, feed = Shop(spark, project), f"{project.namespace}.feed"
@@ -50,10 +50,10 @@ def test_a_feed_is_taken_up_to_a_commit_and_read_again_while_it_has_its_rows(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("runs", [1, 2, 3])
-def test_what_a_row_says_of_a_column_that_came_later_does_not_hang_on_when_it_is_taken(
+def test_the_value_of_a_column_that_was_added_later_does_not_depend_on_the_number_of_runs(
     spark: SparkSession, project: ProjectSpec, runs: int
 ) -> None:
-    """The row with the greater n is from before the column was there, and takes it from the one below it."""
+    """The row with the greater n is older than the column, and takes the value from the row with the lower n."""
     shop, feed = Shop(spark, project), f"{project.namespace}.feed"
     create_namespace(spark, "lake", feed)
     name = f"{project.namespace}.shop_things"

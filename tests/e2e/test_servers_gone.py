@@ -1,4 +1,4 @@
-"""A catalog or a store that goes away in the middle of a run: exit code 6, and the next run gives the same tables."""
+"""A run that loses its catalog or store ends with exit code 6, and the next run gives the expected tables."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from tests.servers.s3 import S3
 pytestmark = pytest.mark.slow
 Capsys = pytest.CaptureFixture[str]
 LEASE = timedelta(seconds=20)
-"""The process lives on, so that its lease, which it could not release, has to end before the next run."""
+"""The failed run cannot release its lease, and its process stays alive. The next run waits until the lease expires."""
 CASES = [("catalog", moment) for moment in ("list_source_batch", "read_source_batch", "append_changes", "fold_history")]
-CASES += [("store", moment) for moment in ("read_source_batch", "append_changes")]  # minutes each: its clients retry
+# Each of these cases takes minutes, because the clients of the store retry.
+CASES += [("store", moment) for moment in ("read_source_batch", "append_changes")]
 _numbers = itertools.count(1)
 
 
@@ -42,7 +43,7 @@ def catalog_gate(postgresql: PostgreSql) -> Iterator[Gate]:
 
 
 @pytest.mark.parametrize(("server", "moment"), CASES)
-def test_a_server_that_goes_away_in_a_run(
+def test_a_run_fails_without_its_server_and_the_next_run_gives_the_same_tables(
     server: str,
     moment: str,
     spark: SparkSession,
@@ -61,9 +62,9 @@ def test_a_server_that_goes_away_in_a_run(
         monkeypatch.setenv(name, value)
     address = postgresql.uri(f"gone{number}").replace(str(postgresql.port), str(catalog_gate.port))
     text = f"type: jdbc, uri: '{address}', warehouse: s3://lake{number}/warehouse, properties: {USER_TEXT}"
-    far = replace(s3, endpoint=f"http://127.0.0.1:{store_gate.port}")
+    gated_store = replace(s3, endpoint=f"http://127.0.0.1:{store_gate.port}")
     events = f"s3://lake{number}/events"
-    project = StoreProject.make(tmp_path / "project", f"gone{number}", f"{events}/*.jsonl", text, far)
+    project = StoreProject.make(tmp_path / "project", f"gone{number}", f"{events}/*.jsonl", text, gated_store)
     s3.put(f"{events}/a.jsonl", delivered(FIRST))
     project.run(capsys, "catch-up")
     s3.put(f"{events}/b.jsonl", delivered(SECOND))
@@ -71,13 +72,13 @@ def test_a_server_that_goes_away_in_a_run(
     gate = store_gate if server == "store" else catalog_gate
     original = getattr(catch_up_module, moment)
 
-    def gone(*arguments: Any, **more: Any) -> Any:
+    def without_server(*arguments: Any, **more: Any) -> Any:
         gate.shut()
         return original(*arguments, **more)
 
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(catch_up_module, moment, gone)
+            patch.setattr(catch_up_module, moment, without_server)
             message = project.run(capsys, "catch-up", ends=6)
     finally:
         gate.open()

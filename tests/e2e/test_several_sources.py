@@ -1,4 +1,4 @@
-"""One table from several sources: shards with the same keys and other logs, or two names of one log."""
+"""One table from several sources: shards with the same keys and separate logs, or two names of one log."""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from tests.e2e.streams import Shop, delete, event, insert, read, row, second, update
 
-# The same keys, and positions that lie between each other's.
+# The same keys, with interleaved positions.
 EAST = (
     [insert(10, row(1, "Alice")), insert(20, row(2, "Bob")), update(60, row(1, "Alicia"))],
     [update(30, row(2, "late")), event("t", 70, None, None)],
@@ -24,33 +24,35 @@ WEST = (
 )
 
 
-def of(source: str, lines: Sequence[str]) -> list[str]:
-    """The lines as the connector of that name would write them."""
-    told = [json.loads(line) for line in lines]
-    return [json.dumps(event | {"source": event["source"] | {"name": source}}) + "\n" for event in told]
+def from_connector(source: str, lines: Sequence[str]) -> list[str]:
+    """The lines as the connector with this name writes them."""
+    events = [json.loads(line) for line in lines]
+    return [json.dumps(event | {"source": event["source"] | {"name": source}}) + "\n" for event in events]
 
 
 def spec_of(shop: Shop, several: str | None, name: str = "shop_things") -> TableSpec:
     source = {"format": "debezium-json", "path": "events"} | ({"several": several} if several else {})
     target = {"latest": f"{shop.project.namespace}.{name}", "history": f"{shop.project.namespace}.{name}_h"}
     columns = {"id": "int", "name": "string", "n": "int"}
-    told = {"table": "shop.things", "source": source, "keys": ["id"], "columns": columns, "target": target}
-    return table_spec(told, shop.project)
+    mapping = {"table": "shop.things", "source": source, "keys": ["id"], "columns": columns, "target": target}
+    return table_spec(mapping, shop.project)
 
 
 def versions(rows: Sequence[dict[str, Any]], source: str | None) -> list[tuple[Any, ...]]:
     mine = [r for r in rows if source is None or r["_source"] == f"mysql:{source}"]
-    told = [(r["id"], r["name"], second(r["_valid_from"]), second(r["_valid_to"]), r["_op"]) for r in mine]
-    return sorted(told, key=repr)
+    found = [(r["id"], r["name"], second(r["_valid_from"]), second(r["_valid_to"]), r["_op"]) for r in mine]
+    return sorted(found, key=repr)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("turns", [[0, 1], [1, 0]])
-def test_shards_are_folded_as_each_of_them_alone(spark: SparkSession, project: ProjectSpec, turns: list[int]) -> None:
+def test_shards_in_one_table_have_the_same_history_as_each_shard_alone(
+    spark: SparkSession, project: ProjectSpec, turns: list[int]
+) -> None:
     both = Shop(spark, project)
     sharded = spec_of(both, "shards")
     for number in turns:
-        both.write(f"{number}.jsonl", [*of("east", EAST[number]), *of("west", WEST[number])])
+        both.write(f"{number}.jsonl", [*from_connector("east", EAST[number]), *from_connector("west", WEST[number])])
         both.taken(sharded)
     together = both.rows("shop_things_h")
     assert len({(r["_source"], r["id"]) for r in together}) == 4
@@ -61,21 +63,27 @@ def test_shards_are_folded_as_each_of_them_alone(spark: SparkSession, project: P
     for name, lines in (("east", EAST), ("west", WEST)):
         alone = Shop.open(spark, project.catalog, project.root / name, f"{project.namespace}_{name}")
         alone.project.root.mkdir()
-        alone.write("all.jsonl", of(name, [*lines[0], *lines[1]]))
+        alone.write("all.jsonl", from_connector(name, [*lines[0], *lines[1]]))
         alone.taken(spec_of(alone, None))
         assert versions(together, name) == versions(alone.rows("shop_things_h"), None)
 
 
 @pytest.mark.slow
-def test_sources_with_keys_of_their_own_need_no_setting(spark: SparkSession, project: ProjectSpec) -> None:
-    """A truncate of one ends no row of the other, whether the rows come before it or after."""
+def test_sources_with_separate_keys_need_no_setting(spark: SparkSession, project: ProjectSpec) -> None:
+    """A truncate of one source does not delete rows of the other, in any order of arrival."""
     shop = Shop(spark, project)
     spec = spec_of(shop, None)
-    shop.write("0.jsonl", [*of("east", [insert(10, row(1, "Alice"))]), *of("west", [insert(12, row(5, "Anna"))])])
+    shop.write(
+        "0.jsonl",
+        [*from_connector("east", [insert(10, row(1, "Alice"))]), *from_connector("west", [insert(12, row(5, "Anna"))])],
+    )
     shop.taken(spec)
-    shop.write("1.jsonl", of("east", [event("t", 70, None, None), insert(80, row(2, "Bob"))]))
+    shop.write("1.jsonl", from_connector("east", [event("t", 70, None, None), insert(80, row(2, "Bob"))]))
     shop.taken(spec)
-    shop.write("2.jsonl", [*of("west", [update(60, row(5, "Anne"))]), *of("east", [insert(65, row(3, "late"))])])
+    shop.write(
+        "2.jsonl",
+        [*from_connector("west", [update(60, row(5, "Anne"))]), *from_connector("east", [insert(65, row(3, "late"))])],
+    )
     shop.taken(spec)
     assert shop.latest() == [(2, "Bob", 0), (5, "Anne", 0)]
     assert shop.versions(3) == [("late", 65, 70), (None, 70, None)]
@@ -83,14 +91,12 @@ def test_sources_with_keys_of_their_own_need_no_setting(spark: SparkSession, pro
     assert found.status == EQUAL, found
 
 
-def test_a_key_of_two_sources_is_refused_until_the_spec_says_what_they_are(
-    spark: SparkSession, project: ProjectSpec
-) -> None:
+def test_a_key_of_two_sources_is_refused_until_the_spec_sets_several(spark: SparkSession, project: ProjectSpec) -> None:
     shop = Shop(spark, project)
-    shop.write("0.jsonl", of("east", EAST[0]))
+    shop.write("0.jsonl", from_connector("east", EAST[0]))
     shop.taken(spec_of(shop, None))
     before = shop.rows("shop_things_h")
-    shop.write("1.jsonl", of("renamed", [update(80, row(2, "Robert"))]))
+    shop.write("1.jsonl", from_connector("renamed", [update(80, row(2, "Robert"))]))
     (refused,) = shop.run(spec_of(shop, None)).tables
     assert refused.exit_code == 3
     assert "1 keys have changes from several sources (mysql:east, mysql:renamed)" in str(refused.error)

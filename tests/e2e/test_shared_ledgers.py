@@ -1,4 +1,4 @@
-"""Sources and tables that share a ledger, and files whose last line has no end: nobody loses what is another's."""
+"""Sources and tables that share a ledger do not lose rows to each other. Files may end without a newline."""
 
 import base64
 import json
@@ -30,15 +30,15 @@ def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
 
 
 def framed(number: int, table: str, lsn: int, name: str) -> str:
-    """An event in one line of base64, by the schema with this number."""
+    """An event as a line of base64, encoded with the schema of this number."""
     after = {"id": lsn, "name": name}
     source = PLACE | {"table": table, "lsn": lsn}
     value: dict[str, Any] = {"before": None, "after": after, "source": source, "op": "c", "ts_ms": None}
     return base64.b64encode(frame(number, SCHEMA, value | {"transaction": None})).decode()
 
 
-def of_frames(shop: Shop, table: str) -> TableSpec:
-    """The spec of a table of framed events, any of which may be rejected."""
+def framed_spec(shop: Shop, table: str) -> TableSpec:
+    """The spec of a table of framed events, with any number of rejects allowed."""
     latest = f"{shop.project.namespace}.{table}"
     source = {"format": "debezium-avro", "path": "events", "schemas": str(shop.project.root / "schemas.json")}
     mapping = {
@@ -48,8 +48,8 @@ def of_frames(shop: Shop, table: str) -> TableSpec:
     return table_spec(mapping, shop.project)
 
 
-def known(shop: Shop, *numbers: int) -> None:
-    """Let these schemas be known."""
+def register_schemas(shop: Shop, *numbers: int) -> None:
+    """Write a schemas file with these schema numbers."""
     schemas_file(Path(shop.project.root), dict.fromkeys(numbers, SCHEMA))
 
 
@@ -63,9 +63,9 @@ def taken(shop: Shop, specs: Sequence[TableSpec]) -> None:
 
 
 @pytest.mark.slow
-def test_a_last_line_of_base64_without_an_end_is_taken_once_and_read_again(shop: Shop) -> None:
-    items = of_frames(shop, "items")
-    known(shop, 1)
+def test_a_last_line_without_a_newline_is_loaded_once_and_a_reread_keeps_it(shop: Shop) -> None:
+    items = framed_spec(shop, "items")
+    register_schemas(shop, 1)
     whole, cut = (framed(1, "items", lsn, name) for lsn, name in ((8, "Alice"), (16, "Bob")))
     (shop.events / "a.jsonl").write_text(f"{whole}\n{cut}", encoding="utf-8")
     (shop.events / "b.jsonl").write_text(f"{framed(1, 'items', 24, 'Cy')}\n{cut[:40]}", encoding="utf-8")
@@ -82,26 +82,26 @@ def test_a_last_line_of_base64_without_an_end_is_taken_once_and_read_again(shop:
 
 
 @pytest.mark.slow
-def test_rejects_that_turn_out_to_be_of_another_spec_wait_for_its_replay(shop: Shop) -> None:
-    """While a schema is not known, nobody can say whose event it is."""
-    items, parts = of_frames(shop, "items"), of_frames(shop, "parts")
-    known(shop, 1)
+def test_a_reject_waits_for_the_replay_of_the_table_that_it_belongs_to(shop: Shop) -> None:
+    """While the schema of an event is unknown, its table is unknown."""
+    items, parts = framed_spec(shop, "items"), framed_spec(shop, "parts")
+    register_schemas(shop, 1)
     lines = [framed(1, "items", 8, "Alice"), framed(1, "parts", 16, "wheel")]
     lines += [framed(9, "items", 24, "Bob"), framed(9, "parts", 32, "axle")]
     shop.write("a.jsonl", [f"{line}\n" for line in lines])
     taken(shop, [items, parts])
     assert sorted(found["reason"] for found in shop.rows("rejects")) == ["the value: schema 9 is not known"] * 2
-    known(shop, 1, 9)
+    register_schemas(shop, 1, 9)
     assert replay(shop.project, [items], shop.spark).exit_code == 0
     assert (names_of(shop, "items"), names_of(shop, "parts")) == (["Alice", "Bob"], ["wheel"])
     assert replay(shop.project, [parts], shop.spark).exit_code == 0
     assert (names_of(shop, "items"), names_of(shop, "parts")) == (["Alice", "Bob"], ["axle", "wheel"])
     marks = sorted(found["outcome"] for found in shop.rows("replays"))
-    assert marks == ["applied", "applied", "read again", "read again"]  # of tables, of control events
+    assert marks == ["applied", "applied", "read again", "read again"]  # two for tables, two for control events
 
 
 @pytest.mark.slow
-def test_what_a_record_is_and_what_is_kept_of_it_does_not_depend_on_which_tables_are_at_work(shop: Shop) -> None:
+def test_the_result_and_the_stored_text_of_a_record_do_not_depend_on_the_tables_of_the_run(shop: Shop) -> None:
     things, others = shop.spec(rejects=0.5), shop.spec("shop.others", rejects=1.0)
     masked = replace(others, columns={"id": ColumnSpec("int"), "name": ColumnSpec("string", "redact")})
     project = replace(shop.project, tables=(things, masked))
@@ -115,10 +115,10 @@ def test_what_a_record_is_and_what_is_kept_of_it_does_not_depend_on_which_tables
     assert catch_up(project, [masked], shop.spark).exit_code == 0
     rejected = sorted((str(found["table"]), found["record"]) for found in shop.rows("rejects"))
     assert rejected == [("None", None), ("shop.others", None), ("shop.others", None)]
-    # By another path, and in a spec that cannot be read now, masks are asked for all the same.
+    # The mask also applies if its spec has another path, or if the spec cannot be read now.
     shop.write("b.jsonl", [insert(3, row(3, "Bo")), "{no JSON\n"])
-    elsewhere = replace(masked, source=replace(masked.source, path=f"{masked.source.path}/*.jsonl"))
-    assert catch_up(replace(shop.project, tables=(elsewhere,)), [things], shop.spark).exit_code == 0
+    with_other_path = replace(masked, source=replace(masked.source, path=f"{masked.source.path}/*.jsonl"))
+    assert catch_up(replace(shop.project, tables=(with_other_path,)), [things], shop.spark).exit_code == 0
     (shop.project.root / "specs").mkdir(exist_ok=True)
     (shop.project.root / "specs" / "others.yaml").write_text("table: ${env:NOWHERE}\n", encoding="utf-8")
     shop.write("c.jsonl", [insert(4, row(4, "Cy")), "{no JSON, either\n"])
@@ -127,8 +127,8 @@ def test_what_a_record_is_and_what_is_kept_of_it_does_not_depend_on_which_tables
 
 
 @pytest.mark.slow
-def test_a_file_that_one_table_took_is_not_replaced_for_another_that_refused_it(shop: Shop) -> None:
-    """Else one file would have brought two tables different contents."""
+def test_a_file_that_one_table_loaded_cannot_be_replaced_for_a_table_that_refused_it(shop: Shop) -> None:
+    """Otherwise, two tables would load different contents of the same file."""
     things, others = shop.spec(), shop.spec("shop.others")
     in_seoul = replace(others, source=replace(others.source, time_zone="Asia/Seoul"))
     good, bad = (
@@ -145,10 +145,10 @@ def test_a_file_that_one_table_took_is_not_replaced_for_another_that_refused_it(
 
 
 @pytest.mark.slow
-def test_control_events_that_a_run_died_with_are_taken_though_another_source_went_on(
+def test_control_events_of_a_killed_run_are_loaded_after_a_run_of_another_source(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All sources' control events are in one table, and so share its batches."""
+    """The control events of all sources are in one table, and share its batch numbers."""
     things, others = shop.spec(), shop.spec("shop.others", path="others")
     (shop.project.root / "others").mkdir()
     heartbeat = json.dumps({"ts_ms": 1_700_000_000_000}) + "\n"

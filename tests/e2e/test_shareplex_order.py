@@ -1,4 +1,4 @@
-"""SharePlex's operations in several deliveries, one with a change without an SCN: what orders those after it."""
+"""The order of SharePlex operations in several deliveries, when one operation has no SCN."""
 
 import json
 from typing import Any
@@ -16,9 +16,9 @@ TABLE = "own.t"
 
 
 def operation(op: str, data: Any, second: int, scn: int | None, key: Any = None, **meta: Any) -> str:
-    place = {"scn": scn, "trans": f"7.0.{second}", "seq": 1, "size": 1}
-    told = {"time": f"2017-06-16T14:24:{second:02}", "op": op, "table": TABLE} | place | meta
-    return json.dumps({"meta": told, "data": data} | ({} if key is None else {"key": key})) + "\n"
+    position = {"scn": scn, "trans": f"7.0.{second}", "seq": 1, "size": 1}
+    fields = {"time": f"2017-06-16T14:24:{second:02}", "op": op, "table": TABLE} | position | meta
+    return json.dumps({"meta": fields, "data": data} | ({} if key is None else {"key": key})) + "\n"
 
 
 def row(key: int, v: str) -> dict[str, str]:
@@ -51,7 +51,7 @@ def write(project: ProjectSpec, name: str, lines: list[str]) -> None:
 
 
 def run(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> TableReport:
-    """A run, of which its plan said whether it would go well, and why not."""
+    """Run once, and check that the plan before it gives the same error and exit code."""
     (planned,) = plan(project, [spec], spark)
     (table,) = catch_up(project, [spec], spark).tables
     assert (planned.error, planned.exit_code) == (table.error, table.exit_code)
@@ -75,7 +75,7 @@ def latest(spark: SparkSession, spec: TableSpec) -> list[tuple[int, str]]:
 
 
 @pytest.mark.slow
-def test_what_comes_after_a_change_without_an_scn_stays_behind_it(
+def test_changes_after_a_change_without_an_scn_stay_after_it(
     spark: SparkSession, catalog: CatalogSpec, project: ProjectSpec, tmp_path_factory: Any
 ) -> None:
     spec = spec_of(project)
@@ -85,7 +85,7 @@ def test_what_comes_after_a_change_without_an_scn_stays_behind_it(
     other = a_project(catalog, tmp_path_factory.mktemp("whole"), f"{project.namespace}_whole")
     at_once = spec_of(other)
     taken(spark, other, at_once, **{f"day{number}": lines for number, lines in enumerate(DAYS)})
-    # Positions of what came before are SCNs, or are not: the versions are the same.
+    # Separate runs give SCNs as positions of the first day, and one run gives coordinates. The versions are the same.
     places = ("_position", "_last_position")
     assert history(spark, spec, *places) == history(spark, at_once, *places)
     assert not reread(project, [spec], spark).exit_code
@@ -93,7 +93,7 @@ def test_what_comes_after_a_change_without_an_scn_stays_behind_it(
 
 
 @pytest.mark.slow
-def test_coordinates_that_contradict_scns_are_refused_until_they_order_all(
+def test_coordinates_that_contradict_scns_are_refused_until_coordinates_order_all_changes(
     spark: SparkSession, project: ProjectSpec
 ) -> None:
     spec = spec_of(project)
@@ -105,15 +105,15 @@ def test_coordinates_that_contradict_scns_are_refused_until_they_order_all(
     assert "day0.json:1, is before changes that positions ordered, up to " in str(refused.error)
     assert "source.order: coordinates" in str(refused.error)
     assert latest(spark, spec) == [(1, "again")]
-    mended = spec_of(project, order="coordinates")
-    assert not reread(project, [mended], spark).exit_code
-    assert run(spark, project, mended).error is None
-    assert latest(spark, mended) == [(1, "again")]
-    assert [found["V"] for found in history(spark, mended)] == ["a", None, "again"]
+    fixed = spec_of(project, order="coordinates")
+    assert not reread(project, [fixed], spark).exit_code
+    assert run(spark, project, fixed).error is None
+    assert latest(spark, fixed) == [(1, "again")]
+    assert [found["V"] for found in history(spark, fixed)] == ["a", None, "again"]
 
 
 @pytest.mark.slow
-def test_scns_that_put_changes_otherwise_than_coordinates_are_refused_where_these_begin(
+def test_scns_that_contradict_coordinates_are_refused_at_the_first_change_without_an_scn(
     spark: SparkSession, project: ProjectSpec
 ) -> None:
     spec = spec_of(project)
@@ -127,21 +127,21 @@ def test_scns_that_put_changes_otherwise_than_coordinates_are_refused_where_thes
     refused = run(spark, project, spec)
     assert refused.exit_code == 3
     assert "day1.json:1 after file:" in str(refused.error)
-    mended = spec_of(project, order="coordinates")
-    assert not reread(project, [mended], spark).exit_code
-    assert run(spark, project, mended).error is None
-    assert latest(spark, mended) == [(1, "b"), (2, "x")]
+    fixed = spec_of(project, order="coordinates")
+    assert not reread(project, [fixed], spark).exit_code
+    assert run(spark, project, fixed).error is None
+    assert latest(spark, fixed) == [(1, "b"), (2, "x")]
 
 
 @pytest.mark.slow
-def test_a_replayed_reject_stands_where_its_delivery_put_it(spark: SparkSession, project: ProjectSpec) -> None:
+def test_a_replayed_reject_keeps_the_order_of_its_delivery(spark: SparkSession, project: ProjectSpec) -> None:
     narrow = {"ID": "bigint", "V": "string", "N": "int"}
-    spec, mended = spec_of(project, narrow), spec_of(project, narrow | {"N": "bigint"})
+    spec, fixed = spec_of(project, narrow), spec_of(project, narrow | {"N": "bigint"})
     first = [operation("ins", row(1, "a"), 1, 10), operation("upd", {"N": "3000000000"}, 2, 11, row(1, "a"))]
-    # The file of the reject alone tells an SCN for every change.
+    # Only the file of the reject has an SCN for every change.
     taken(spark, project, spec, day0=first, day1=[operation("upd", {"V": "b"}, 3, None, row(1, "a"))])
-    assert not replay(project, [mended], spark).exit_code
-    assert [(found["V"], found["N"]) for found in history(spark, mended)] == [
+    assert not replay(project, [fixed], spark).exit_code
+    assert [(found["V"], found["N"]) for found in history(spark, fixed)] == [
         ("a", None),
         ("a", 3_000_000_000),
         ("b", 3_000_000_000),

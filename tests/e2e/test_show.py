@@ -20,7 +20,7 @@ Show = Callable[..., str]
 
 @pytest.fixture
 def show(shop_project: Path, capsys: pytest.CaptureFixture[str]) -> Show:
-    """Run `siltstone show` in this process and give what it printed."""
+    """A function that runs `siltstone show` in this process and gives its output."""
 
     def run(*arguments: str, ends: int = 0) -> str:
         with pytest.raises(SystemExit) as ended:
@@ -36,19 +36,19 @@ def rows(text: str) -> list[dict[str, Any]]:
     return list(json.loads(text))
 
 
-def test_the_tables_really_hold_deletion_vectors(spark: SparkSession, shop: str) -> None:
+def test_the_tables_have_deletion_vectors(spark: SparkSession, shop: str) -> None:
     for table in ("customers", "customers_history"):
         formats = spark.sql(f"SELECT file_format FROM lake.shop.{table}.delete_files").collect()
         assert {row.file_format for row in formats} == {"PUFFIN"}
 
 
 @pytest.mark.parametrize("name", ["shop.customers", "crm.clients", "people", "customers", "clients"])
-def test_a_table_is_found_by_every_name_it_has(show: Show, name: str) -> None:
+def test_show_finds_a_table_by_each_of_its_names(show: Show, name: str) -> None:
     found = rows(show(name, "--json"))
     assert [(row["region"], row["id"]) for row in found] == [("eu", 1), ("us", 1)]
 
 
-def test_latest_rows_lose_nothing_in_json(show: Show) -> None:
+def test_json_has_all_values_of_latest(show: Show) -> None:
     assert rows(show("people", "--json")) == [
         {
             "id": 1,
@@ -93,18 +93,20 @@ def test_any_column_of_any_type_can_be_a_key(show: Show) -> None:
         ("now", [("eu", 1, "99.99"), ("us", 1, None)]),
     ],
 )
-def test_as_of_shows_what_was_true_then(show: Show, moment: str, alive: list[tuple[str, int, str | None]]) -> None:
+def test_as_of_shows_the_rows_that_were_valid_at_that_time(
+    show: Show, moment: str, alive: list[tuple[str, int, str | None]]
+) -> None:
     found = rows(show("people", "--as-of", moment, "--json"))
     assert [(row["region"], row["id"], row["balance"]) for row in found] == alive
 
 
-def test_as_of_with_a_key_shows_that_row_alone(show: Show) -> None:
+def test_as_of_with_a_key_shows_only_that_row(show: Show) -> None:
     found = rows(show("people", "--as-of", "2024-01-15", "--key", "id=2", "--json"))
     assert [row["a.b c"] for row in found] == ["two"]
 
 
 @pytest.mark.parametrize("arguments", [("people", "--history"), ("shop.customers_history",)])
-def test_history_shows_every_version_in_the_order_of_keys(show: Show, arguments: tuple[str, ...]) -> None:
+def test_history_shows_every_version_in_key_order(show: Show, arguments: tuple[str, ...]) -> None:
     found = rows(show(*arguments, "--json"))
     assert [(row["region"], row["id"], row["_op"]) for row in found] == [
         ("eu", 1, "insert"),
@@ -115,7 +117,7 @@ def test_history_shows_every_version_in_the_order_of_keys(show: Show, arguments:
     ]
 
 
-def test_csv_tells_null_from_empty(show: Show) -> None:
+def test_csv_distinguishes_null_from_an_empty_string(show: Show) -> None:
     text = show("people", "--as-of", "2024-01-15", "--format", "csv")
     lines = list(csv.reader(io.StringIO(text)))
     assert lines[0] == ["id", "region", "balance", "photo", "seen", "a.b c", "tags"]
@@ -124,7 +126,7 @@ def test_csv_tells_null_from_empty(show: Show) -> None:
     assert text.splitlines()[3] == "1,us,,,,,"
 
 
-def test_text_that_is_no_utf_8_is_shown_and_exported_with_such_bytes_escaped(
+def test_text_that_is_not_utf_8_is_shown_and_exported_with_escaped_bytes(
     spark: SparkSession, shop_project: Path, show: Show, tmp_path: Path
 ) -> None:
     values = "VALUES (CAST(X'636166E9' AS STRING), NULL, 'insert', NULL, '1'), ('é', NULL, 'insert', NULL, '2')"
@@ -144,35 +146,35 @@ def test_text_that_is_no_utf_8_is_shown_and_exported_with_such_bytes_escaped(
     exported = [json.loads(line)["name"] for line in (tmp_path / "texts.jsonl").read_text("utf-8").splitlines()]
     assert exported == ["caf\\xe9", "é"]
     assert "\ncaf\\xe9," in (tmp_path / "texts.csv").read_text("utf-8")
-    assert b"caf\xe9" in (tmp_path / "texts.parquet").read_bytes()  # another table takes it as it is
+    assert b"caf\xe9" in (tmp_path / "texts.parquet").read_bytes()  # Parquet keeps the bytes
 
 
-def test_a_table_for_people_names_its_columns_and_rows(show: Show) -> None:
+def test_text_output_has_column_names_and_values(show: Show) -> None:
     text = show("people")
     assert "a.b c" in text
     assert "99.99" in text
     assert "_batch" not in text
 
 
-def test_limit_cuts_and_zero_means_all(show: Show) -> None:
+def test_limit_restricts_the_number_of_rows_and_zero_means_all(show: Show) -> None:
     assert len(rows(show("people", "--history", "--limit", "2", "--json"))) == 2
     assert len(rows(show("people", "--history", "--limit", "0", "--json"))) == 5
 
 
-def test_a_misspelt_table_names_the_nearest(show: Show) -> None:
+def test_an_error_suggests_the_nearest_name_for_a_misspelt_table(show: Show) -> None:
     assert "Did you mean shop.customers?" in show("shop.custmers", ends=2)
 
 
-def test_a_misspelt_key_column_names_the_nearest(show: Show) -> None:
+def test_an_error_suggests_the_nearest_name_for_a_misspelt_key_column(show: Show) -> None:
     assert "Did you mean region?" in show("people", "--key", "regoin=eu", ends=2)
 
 
 @pytest.mark.parametrize("key", ["id=x", "balance=1.234", "photo=%"])
-def test_a_key_of_the_wrong_type_is_an_error_and_not_an_empty_answer(show: Show, key: str) -> None:
+def test_a_key_of_the_wrong_type_is_an_error_and_not_an_empty_result(show: Show, key: str) -> None:
     assert "is not of type" in show("people", "--key", key, ends=2)
 
 
-def test_neither_spark_nor_great_expectations_is_imported(shop_project: Path) -> None:
+def test_show_imports_neither_spark_nor_great_expectations(shop_project: Path) -> None:
     program = (
         "import sys\nfrom siltstone.engine.cli import main\n"
         f"try:\n    main(['show', 'people', '--project', {str(shop_project)!r}])\n"

@@ -1,4 +1,4 @@
-"""A session of Spark Connect, from pyspark's own server: refused with one line, before anything is written."""
+"""siltstone refuses a Spark Connect session with a one-line message before it writes anything."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ spark.stop()
 """
 
 
-def test_a_session_of_spark_connect_is_refused(tmp_path: Path) -> None:
+def test_a_spark_connect_session_is_refused(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "SPARK_REMOTE"}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False

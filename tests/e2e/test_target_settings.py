@@ -1,4 +1,4 @@
-"""Partition fields, sort order, properties and comments: as the spec says, also when it changes."""
+"""Partition fields, sort order, properties and comments of tables follow the spec, also when it changes."""
 
 import json
 from dataclasses import replace
@@ -41,7 +41,7 @@ def spec_of(shop: Shop, target: dict[str, Any] | None = None, **more: Any) -> Ta
 
 
 def state(shop: Shop, table: str) -> dict[str, Any]:
-    """How a table is: partition fields, sort order, properties, comments."""
+    """The settings of a table: partition fields, sort order, properties, comments."""
     java = load(shop.spark, shop.project.catalog.name, f"{shop.project.namespace}.{table}")
     partition, order, columns = layout_of(shop.spark, java)
     return {
@@ -65,7 +65,7 @@ def data_files(shop: Shop, table: str) -> list[Path]:
 
 
 def without_settings(shop: Shop, *batches: list[str]) -> list[list[str]]:
-    """The rows of tables that took the same without any setting."""
+    """The rows of tables that loaded the same batches without these settings."""
     root = shop.project.root / "plain"
     root.mkdir()
     bare = Shop(shop.spark, replace(shop.project, root=root, namespace=f"{shop.project.namespace}_plain"))
@@ -76,13 +76,13 @@ def without_settings(shop: Shop, *batches: list[str]) -> list[list[str]]:
 
 
 def rows_of(shop: Shop) -> list[list[str]]:
-    """The rows without the column of which only the spec knows."""
-    told = ("('later', None), ", ""), ("('_unknown', ['later'])", "('_unknown', None)")
-    return [[text.replace(*told[0]).replace(*told[1]) for text in table] for table in stored(shop)]
+    """The rows without the column `later`, which only the spec declares."""
+    replacements = ("('later', None), ", ""), ("('_unknown', ['later'])", "('_unknown', None)")
+    return [[text.replace(*replacements[0]).replace(*replacements[1]) for text in table] for table in stored(shop)]
 
 
-def words_of(shop: Shop, settings: tuple[str, ...]) -> list[str]:
-    """What a plan says of latest."""
+def planned_for_latest(shop: Shop, settings: tuple[str, ...]) -> list[str]:
+    """The planned settings of latest."""
     latest = f"{shop.project.namespace}.shop_things: "
     return [text.removeprefix(latest) for text in settings if text.startswith(latest)]
 
@@ -99,7 +99,7 @@ OTHER: dict[str, Any] = {
 
 
 @pytest.mark.slow
-def test_tables_are_as_the_spec_says_and_have_the_same_rows(shop: Shop) -> None:
+def test_tables_have_the_settings_of_the_spec_and_the_same_rows(shop: Shop) -> None:
     first = spec_of(shop, TARGET, columns=NAMED, comment="Things of the shop")
     for number, lines in enumerate((FIRST, SECOND)):
         shop.write(f"{number}.jsonl", lines)
@@ -108,7 +108,7 @@ def test_tables_are_as_the_spec_says_and_have_the_same_rows(shop: Shop) -> None:
     second = spec_of(shop, OTHER, columns=NAMED, comment="All things")
     check_evolution(shop, second)
 
-    # Late changes over files of two partition specs, compaction, and folding again: the rows stay what they are.
+    # Late changes over files of two partition specs, compaction and a rebuild give the expected rows.
     shop.write("2.jsonl", LATE)
     shop.taken(second)
     expected = without_settings(shop, FIRST, SECOND, LATE)
@@ -126,7 +126,7 @@ def test_tables_are_as_the_spec_says_and_have_the_same_rows(shop: Shop) -> None:
 
 
 def check_first(shop: Shop) -> None:
-    """The tables are as the spec says from their beginning."""
+    """Check that new tables have the settings of the spec."""
     latest, history = state(shop, "shop_things"), state(shop, "shop_things_h")
     assert latest["partition"] == [("id", "bucket[4]")]
     assert history["partition"] == [("_valid_to", "month"), ("id", "bucket[2]")]
@@ -143,12 +143,12 @@ def check_first(shop: Shop) -> None:
 
 
 def check_evolution(shop: Shop, spec: TableSpec) -> None:
-    """What the spec no longer says goes, what others set stays, and nothing else is touched."""
+    """Check that a run removes settings that the spec no longer has, and keeps the properties of other programs."""
     table = f"{shop.project.catalog.name}.{shop.project.namespace}.shop_things"
     shop.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('steward' = 'me')")
     (planned,) = plan(shop.project, [spec], shop.spark)
     assert planned.status == NOTHING_NEW
-    assert words_of(shop, planned.settings) == [
+    assert planned_for_latest(shop, planned.settings) == [
         "partition by truncate(1, name), too",
         "no longer partition by id_bucket_4",
         "sort by id desc nulls last",
@@ -171,7 +171,7 @@ def check_evolution(shop: Shop, spec: TableSpec) -> None:
 
 
 def check_reread(shop: Shop) -> None:
-    """Tables that are made anew are as the spec says, too."""
+    """Check that a reread creates tables with the settings of the spec."""
     spec = spec_of(shop, TARGET, columns=NAMED | {"n": "bigint"})
     (read,) = reread(shop.project, [spec], shop.spark).tables
     assert (read.status, read.error) == (REBUILT, None)
@@ -193,7 +193,7 @@ def check_reread(shop: Shop) -> None:
         ({"partition": ["month(name)"]}, "target.partition has month of name, which is string"),
     ],
 )
-def test_a_layout_that_the_table_cannot_have_takes_nothing(shop: Shop, target: dict[str, Any], words: str) -> None:
+def test_a_run_with_an_invalid_layout_fails_and_loads_nothing(shop: Shop, target: dict[str, Any], words: str) -> None:
     shop.write("a.jsonl", FIRST)
     spec = spec_of(shop, target)
     (planned,) = plan(shop.project, [spec], shop.spark)

@@ -1,4 +1,4 @@
-"""Canal's messages through the engine: the recorded database, and the sample whose end is written beside it."""
+"""Canal messages through the engine: the recorded database, and a sample with a documented end state."""
 
 import re
 from collections.abc import Sequence
@@ -11,19 +11,19 @@ from pyspark.sql import SparkSession
 from siltstone.engine.run import catch_up
 from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
-from tests.e2e.truth_runs import Run, a_project, check_images, check_latest, cut, needs_recordings
+from tests.e2e.truth_runs import Run, a_project, check_images, check_latest, needs_recordings, split_recording
 from tests.recorded_tables import MARIADB, Table
 from tests.recordings import DATA, lines
 
 pytestmark = [pytest.mark.slow, needs_recordings]
 RECORDING = "mariadb/canal.flat.jsonl.gz"
 TABLES = tuple(MARIADB.values())
-FROM_THE_START = ("", 0, 0)
+LOG_START = ("", 0, 0)
 each_table = pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 
 
 def spec_of(project: ProjectSpec, table: str, path: Path, **more: Any) -> TableSpec:
-    """The types are those that the messages tell."""
+    """The spec of a table. The messages contain the types."""
     name = table.replace(".", "_")
     mapping = {
         "table": table,
@@ -34,9 +34,9 @@ def spec_of(project: ProjectSpec, table: str, path: Path, **more: Any) -> TableS
 
 
 def typed(project: ProjectSpec, table: Table, path: Path) -> TableSpec:
-    """The spec of a recorded table, with the defaults that nobody says."""
-    told = {c: {"type": table.columns[c].type, "default": v} for c, v in table.defaults.items()}
-    return spec_of(project, table.name, path, **({"columns": told} if told else {}))
+    """The spec of a recorded table. It declares the defaults, which no message contains."""
+    columns = {c: {"type": table.columns[c].type, "default": v} for c, v in table.defaults.items()}
+    return spec_of(project, table.name, path, **({"columns": columns} if columns else {}))
 
 
 def taken(spark: SparkSession, project: ProjectSpec, path: Path, tables: Sequence[Table] = TABLES) -> Run:
@@ -54,16 +54,16 @@ def plain(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.Te
 
 
 @each_table
-def test_latest_is_the_final_table(plain: Run, table: Table) -> None:
+def test_latest_equals_the_final_table(plain: Run, table: Table) -> None:
     check_latest(plain, table)
 
 
 @each_table
-def test_history_holds_the_images_every_key_went_through(plain: Run, table: Table) -> None:
-    check_images(plain, table, FROM_THE_START)
+def test_history_has_the_images_of_every_key_in_order(plain: Run, table: Table) -> None:
+    check_images(plain, table, LOG_START)
 
 
-def test_every_line_is_accounted_for(plain: Run) -> None:
+def test_the_report_counts_every_line_once(plain: Run) -> None:
     (source,) = plain.reports[0].sources
     assert source.read == sum(1 for _ in lines(DATA / RECORDING))
     assert source.rejected == 0
@@ -71,17 +71,17 @@ def test_every_line_is_accounted_for(plain: Run) -> None:
 
 
 @pytest.mark.parametrize("order", [range(10), range(9, -1, -1), (3, 9, 0, 6, 7, 1, 8, 2, 5, 4)], ids=str)
-def test_ten_files_give_what_one_gives_in_whatever_order_they_come(
+def test_ten_files_in_any_order_give_the_tables_of_one_file(
     spark: SparkSession,
     catalog: CatalogSpec,
     tmp_path_factory: pytest.TempPathFactory,
     plain: Run,
     order: Sequence[int],
 ) -> None:
-    """A fifth of the lines stand in a batch that comes twice: cuts go through several."""
+    """A fifth of the lines are in Canal batches that were sent twice. The parts split several of these batches."""
     root = tmp_path_factory.mktemp("canal")
     project = a_project(catalog, root, f"canal_{order[0]}")
-    parts = cut(RECORDING, 10)
+    parts = split_recording(RECORDING, 10)
     (root / "events").mkdir()
     specs = [typed(project, table, root / "events") for table in TABLES]
     for number in order:
@@ -91,17 +91,19 @@ def test_ten_files_give_what_one_gives_in_whatever_order_they_come(
     assert not failed, failed
     run = Run(spark, specs, [report])
     for table in TABLES:
-        assert in_folder(run.stored(table)) == in_folder(plain.stored(table)), table.name
+        assert without_positions(run.stored(table)) == without_positions(plain.stored(table)), table.name
 
 
-def in_folder(stored: tuple[list[str], list[str]]) -> list[list[str]]:
-    """The rows without their positions, which say in which file a change stands. What is unknown of the columns that
-    came later is written only with the row."""
+def without_positions(stored: tuple[list[str], list[str]]) -> list[list[str]]:
+    """The rows without positions, which contain the file of a change, and without `_unknown`.
+
+    A run writes the `_unknown` of a column that was added later only when it writes the row.
+    """
     left_out = r"'_\w*position', '[^']*'|'_unknown', (None|\[[^]]*\])"
     return [sorted(re.sub(left_out, "", row) for row in rows) for rows in stored]
 
 
-def test_the_sample_of_flink_ends_as_it_is_said_to(spark: SparkSession, project: ProjectSpec) -> None:
+def test_the_sample_of_flink_gives_its_documented_end_state(spark: SparkSession, project: ProjectSpec) -> None:
     spec = spec_of(project, "inventory.products2", DATA / "canal/canal-data.txt")
     report = catch_up(project, [spec], spark)
     assert not report.exit_code, report.tables[0].error

@@ -1,4 +1,4 @@
-"""Real Avro files of Datastream through the whole engine end in the states that are known of them."""
+"""Real Datastream Avro files through the whole engine give their known end states."""
 
 import base64
 import json
@@ -18,9 +18,9 @@ from tests.recordings import DATA
 
 STREAMS = DATA / "datastream"
 Row = dict[str, Any]
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not STREAMS.is_dir(), reason=f"the files are not there: {STREAMS}")]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not STREAMS.is_dir(), reason=f"the files are missing: {STREAMS}")]
 
-# Keys of tables whose events name none. Two rows of LOCATIONS were given one row id when the file was made public.
+# Keys of tables whose events name no key. In the published file, two rows of LOCATIONS have the same row id.
 KEYS = {
     "HR.LOCATIONS": ["LOCATION_ID"],
     "HR.EMPLOYEES": ["EMPLOYEE_ID"],
@@ -29,7 +29,7 @@ KEYS = {
 }
 
 
-def known() -> list[Row]:
+def known_states() -> list[Row]:
     states: list[Row] = json.loads((STREAMS / "expected_end_states.json").read_text(encoding="utf-8"))
     return states
 
@@ -54,11 +54,11 @@ def spec_of(state: Row, namespace: str, **more: Any) -> Row:
 
 @pytest.fixture(scope="module")
 def taken(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
-    """Each folder as a source of its own, each of its tables; the tables by folder and name."""
+    """Load each folder as one source with all its tables. Gives the spec of each table by folder and name."""
     found = {}
-    for number, folder in enumerate(sorted({state["dir"] for state in known()})):
+    for number, folder in enumerate(sorted({state["dir"] for state in known_states()})):
         project = a_project(catalog, tmp_path_factory.mktemp("datastream"), f"ds{number}")
-        states = [state for state in known() if state["dir"] == folder]
+        states = [state for state in known_states() if state["dir"] == folder]
         specs: Sequence[TableSpec] = [table_spec(spec_of(state, f"ds{number}"), project) for state in states]
         report = catch_up(project, specs, spark)
         assert [(table.table, table.error) for table in report.tables] == [(spec.table, None) for spec in specs]
@@ -68,19 +68,19 @@ def taken(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.Te
     return found
 
 
-@pytest.mark.parametrize("state", known() if STREAMS.is_dir() else [], ids=lambda s: f"{s['dir']}/{name_of(s)}")
-def test_a_table_ends_as_it_is_known_to(spark: SparkSession, taken: Mapping[str, TableSpec], state: Row) -> None:
+@pytest.mark.parametrize("state", known_states() if STREAMS.is_dir() else [], ids=lambda s: f"{s['dir']}/{name_of(s)}")
+def test_latest_equals_the_known_end_state(spark: SparkSession, taken: Mapping[str, TableSpec], state: Row) -> None:
     spec = taken[f"{state['dir']}/{name_of(state)}"]
     rows = [row.asDict() for row in spark.table(f"lake.{spec.target.latest}").collect()]
     assert len(rows) == state["final_rows"]
     if state["expected_latest"] is not None:
         columns = list(state["expected_latest"][0])
-        got = sorted(repr([seen(row[name]) for name in columns]) for row in rows)
+        got = sorted(repr([as_known(row[name]) for name in columns]) for row in rows)
         assert got == sorted(repr([expected(row[name]) for name in columns]) for row in state["expected_latest"])
 
 
-def seen(value: Any) -> Any:
-    """A stored value as the known states write it."""
+def as_known(value: Any) -> Any:
+    """A stored value in the notation of the known states."""
     if isinstance(value, datetime):  # the session's local time, as Spark gives it
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, (Decimal, date)):
@@ -94,19 +94,19 @@ def seen(value: Any) -> Any:
 
 
 def expected(value: Any) -> Any:
-    """A known value, without what says nothing of it: the length of a text, the zone of an instant."""
+    """A known value without its metadata: the length of a text, the zone of a timestamp."""
     if isinstance(value, dict):
         return value["value"] if "length" in value else value["timestamp"]
     return value
 
 
-def test_the_changes_of_a_key_in_oracle_end_in_the_last_one(
+def test_history_has_every_change_of_an_oracle_key_in_order(
     spark: SparkSession, taken: Mapping[str, TableSpec]
 ) -> None:
     history = spark.table(f"lake.{taken['oracle-hr-employees/HR.EMPLOYEES'].target.history}")
     rows = history.where("EMPLOYEE_ID in (210, 211)").orderBy("EMPLOYEE_ID", "_position").collect()
-    told = [(row["EMPLOYEE_ID"], row["_op"], row["SALARY"] and str(row["SALARY"])) for row in rows]
-    assert told == [
+    versions = [(row["EMPLOYEE_ID"], row["_op"], row["SALARY"] and str(row["SALARY"])) for row in rows]
+    assert versions == [
         (210, "delete", None),
         (210, "insert", "12131.00"),
         (210, "update", "8888.00"),

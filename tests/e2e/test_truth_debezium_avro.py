@@ -1,4 +1,4 @@
-"""The records that were kept as JSON and as framed Avro: both columns give the same tables."""
+"""Records that were recorded both as JSON and as framed Avro give the same tables from both encodings."""
 
 import json
 from pathlib import Path
@@ -19,13 +19,13 @@ from tests.recordings import DATA, lines
 pytestmark = [pytest.mark.slow, needs_recordings]
 RECORDING, SCHEMAS = DATA / "postgresql/events.avro.jsonl.gz", DATA / "postgresql/events.avro.schemas.json.gz"
 TABLES = tuple(POSTGRESQL.values())
-# What the recordings of other days do not have: columns added since, and a table dropped.
+# Columns that this recording has and the other recordings do not have.
 ADDED = {"inventory.customers": {"avro_added": "double", "avro_added2": "double"}}
 
 
 def spec_of(project: ProjectSpec, table: Table, source: dict[str, Any], declared: bool) -> TableSpec:
     name = table.name.replace(".", "_")
-    columns = {column: told.type for column, told in table.columns.items()} | ADDED.get(table.name, {})
+    columns = {column: value.type for column, value in table.columns.items()} | ADDED.get(table.name, {})
     mapping = {
         "table": table.name,
         "source": source,
@@ -48,9 +48,9 @@ def taken(
 @pytest.fixture(scope="module")
 def as_json(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("avro_json")
-    kept = ("topic", "partition", "key", "value")
-    told = [json.dumps({name: json.loads(line)[name] for name in kept}) + "\n" for line in lines(RECORDING)]
-    (folder / "events.jsonl").write_text("".join(told), encoding="utf-8")
+    fields = ("topic", "partition", "key", "value")
+    events = [json.dumps({name: json.loads(line)[name] for name in fields}) + "\n" for line in lines(RECORDING)]
+    (folder / "events.jsonl").write_text("".join(events), encoding="utf-8")
     source = {"format": "debezium-json", "path": str(folder / "events.jsonl")}
     return taken(spark, a_project(catalog, folder, "avro_json"), source)
 
@@ -62,19 +62,19 @@ def as_avro(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_both_columns_give_the_same_history_and_latest(as_json: Run, as_avro: Run, table: Table) -> None:
+def test_both_encodings_give_the_same_history_and_latest(as_json: Run, as_avro: Run, table: Table) -> None:
     assert as_avro.rows(table)
     assert as_avro.stored(table) == as_json.stored(table)
 
 
-def test_both_columns_are_told_apart_into_the_same_parts(as_json: Run, as_avro: Run) -> None:
+def test_both_encodings_give_the_same_counts(as_json: Run, as_avro: Run) -> None:
     (one,), (other,) = as_json.reports[0].sources, as_avro.reports[0].sources
     assert (one.read, one.taken, one.control, one.other_tables) == (
         other.read, other.taken, other.control, other.other_tables,
     )  # fmt: skip
 
 
-def test_types_are_those_of_the_schemas_and_parquet_files_carry_the_bytes(
+def test_framed_records_in_parquet_files_give_the_types_of_their_schemas(
     spark: SparkSession, project: ProjectSpec, as_json: Run
 ) -> None:
     import base64

@@ -1,4 +1,4 @@
-"""The samples of Alibaba DTS's Avro records through the engine, in both generations, as it is written beside them."""
+"""Samples of Alibaba DTS Avro records, in both generations, through the engine give their documented rows."""
 
 import base64
 import io
@@ -33,7 +33,7 @@ def as_lines(folder: Path, generation: str) -> None:
 
 
 def as_files(folder: Path, generation: str) -> None:
-    """One column of bytes, as object stores are given it."""
+    """Write Avro files with one column of bytes, as sinks of object stores do."""
     schema = {"type": "record", "name": "m", "fields": [{"name": "body", "type": "bytes"}]}
     for sample in SAMPLES:
         found = io.BytesIO()
@@ -76,7 +76,7 @@ def second(moment: datetime | None) -> str | None:
     ],
     ids=["lines", "lines of the older generation", "one column of bytes"],
 )
-def test_the_samples_come_out_as_expected(
+def test_the_samples_give_the_documented_rows(
     spark: SparkSession, project: ProjectSpec, write: Any, generation: str
 ) -> None:
     (project.root / "events").mkdir()
@@ -87,11 +87,11 @@ def test_the_samples_come_out_as_expected(
         6, {"mydb.t1": 3, "test_drds_hzy.sample_order_real": 1}, 2, 0,
     )  # fmt: skip
     assert rows(spark, project, "t1") == []
-    told = [
+    versions = [
         (row["a"], row["b"], row["_op"], second(row["_valid_from"]), second(row["_valid_to"]))
         for row in rows(spark, project, "t1_h")
     ]
-    assert told == [
+    assert versions == [
         (123456789, "test insert statement.", "insert", "2023-10-11T00:33:28Z", "2023-10-11T00:35:17Z"),
         (123456789, "test update statement.", "update", "2023-10-11T00:35:17Z", "2023-10-11T00:36:00Z"),
         (123456789, None, "delete", "2023-10-11T00:36:00Z", None),

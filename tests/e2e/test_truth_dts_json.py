@@ -1,4 +1,4 @@
-"""The samples of Alibaba DTS's JSON formats through the engine, as it is written beside them."""
+"""Samples of the Alibaba DTS JSON formats through the engine give their documented rows."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ pytestmark = needs_recordings
 def history_of(
     spark: SparkSession, project: ProjectSpec, table: str, form: str, files: str, **more: Any
 ) -> tuple[RunReport, list[dict[str, Any]]]:
-    """The report of one run, and history in the order of positions."""
+    """Run once. Gives the report, and history in the order of positions."""
     target = {"latest": f"{project.namespace}.t", "history": f"{project.namespace}.t_history"}
     mapping = {"table": table, "source": {"format": form, "path": str(DATA / files)}, "target": target}
     report = catch_up(project, [table_spec(mapping | more, project)], spark)
@@ -27,7 +27,7 @@ def history_of(
     return report, sorted(rows, key=lambda row: row["_position"])
 
 
-def test_shareplex_updates_columns_and_takes_the_table_from_the_spec(spark: SparkSession, project: ProjectSpec) -> None:
+def test_shareplex_samples_give_their_rows_in_the_table_of_the_spec(spark: SparkSession, project: ProjectSpec) -> None:
     report, history = history_of(
         spark, project, "CL_BIZ1.MIO_LOG", "shareplex-json", "dts/shareplex/doc_samples.jsonl", keys=["MIO_LOG_ID"]
     )
@@ -40,7 +40,7 @@ def test_shareplex_updates_columns_and_takes_the_table_from_the_spec(spark: Spar
 
 
 @pytest.mark.parametrize("images", ["standard", pytest.param("swapped", marks=pytest.mark.slow)])
-def test_a_delete_without_its_key_is_rejected_and_never_applied(
+def test_a_delete_without_its_key_is_rejected_and_not_applied(
     spark: SparkSession, project: ProjectSpec, images: str
 ) -> None:
     report, history = history_of(

@@ -1,4 +1,4 @@
-"""Recorded streams in topics, partitioned by key: the tables that their files give, and the databases' own."""
+"""Recorded streams in topics, partitioned by key, give the tables of their files and of the databases."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ EXTRACTS = Path(__file__).parents[1] / "data"
 _numbers = itertools.count(1)
 
 
-def produced(broker: Broker, every: Iterable[str]) -> str:
-    """The records of lines in topics of their names; gives the pattern of these."""
+def produce(broker: Broker, recorded: Iterable[str]) -> str:
+    """Produce the records of the lines to topics with their names. Gives a pattern that matches the topics."""
     prefix = f"recorded-{next(_numbers)}"
     by_topic = defaultdict(list)
-    for line in every:
+    for line in recorded:
         by_topic[json.loads(line).get("topic") or "all"].append(line_record(line))
     for topic, records in by_topic.items():
         broker.create(f"{prefix}.{topic}", 3)
@@ -39,8 +39,8 @@ def produced(broker: Broker, every: Iterable[str]) -> str:
 def source_of(
     broker: Broker, pattern: str, project: ProjectSpec, form: str = "debezium-json", **kafka: int
 ) -> SourceSpec:
-    place = {"bootstrap": broker.bootstrap, "pattern": pattern, **kafka}
-    return table_spec({"table": "a.b", "source": {"format": form, "kafka": place}}, project).source
+    settings = {"bootstrap": broker.bootstrap, "pattern": pattern, **kafka}
+    return table_spec({"table": "a.b", "source": {"format": form, "kafka": settings}}, project).source
 
 
 def from_topics(
@@ -61,7 +61,7 @@ def from_topics(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("recording", ["postgresql.noschema", "mariadb.schema"])
-def test_extracts_give_the_tables_of_their_file(
+def test_an_extract_in_topics_gives_the_tables_of_its_file(
     spark: SparkSession, catalog: CatalogSpec, project: ProjectSpec, tmp_path: Path, broker: Broker, recording: str
 ) -> None:
     file, with_schemas = EXTRACTS / f"{recording}.jsonl", recording.endswith(".schema")
@@ -69,7 +69,7 @@ def test_extracts_give_the_tables_of_their_file(
     by_files = a_project(catalog, tmp_path, f"{project.namespace}_file")
     specs = [spec_of(by_files, table, file, with_schemas) for table in tables]
     assert catch_up(by_files, specs, spark).exit_code == 0
-    source = source_of(broker, produced(broker, lines(file)), project)
+    source = source_of(broker, produce(broker, lines(file)), project)
     run = from_topics(spark, project, tables, source, with_schemas, 1)
     for table in tables:
         assert run.stored(table) == Run(spark, specs, ()).stored(table)
@@ -85,18 +85,18 @@ def test_extracts_give_the_tables_of_their_file(
         ("mariadb/debezium.schema.jsonl.gz", MARIADB),
     ],
 )
-def test_whole_recordings_give_the_truth_in_bounded_runs(
+def test_a_whole_recording_in_bounded_runs_gives_the_tables_of_the_database(
     spark: SparkSession, catalog: CatalogSpec, project: ProjectSpec, tmp_path: Path, broker: Broker,
     recording: str, tables: dict[str, Table],
 ) -> None:  # fmt: skip
-    every = list(lines(DATA / recording))
-    source = source_of(broker, produced(broker, every), project, max_records=len(every) // 3 + 3_000)
+    recorded = list(lines(DATA / recording))
+    source = source_of(broker, produce(broker, recorded), project, max_records=len(recorded) // 3 + 3_000)
     run = from_topics(spark, project, tuple(tables.values()), source, ".schema" in recording, 3)
     by_files = whole(
         spark, a_project(catalog, tmp_path, f"{project.namespace}_file"), tuple(tables.values()), recording
     )
     for table in tables.values():
         check_latest(run, table)
-        but = [(90,)] if table.name == "inventory.customers" else []  # see test_truth_postgresql
-        check_images(run, table, recording, but=but)
+        except_keys = [(90,)] if table.name == "inventory.customers" else []  # see test_truth_postgresql
+        check_images(run, table, recording, except_keys=except_keys)
         assert run.stored(table) == by_files.stored(table)

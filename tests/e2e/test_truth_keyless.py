@@ -1,4 +1,4 @@
-"""The recorded tables without a key: equal rows are counted, and there are as many of each as the database had."""
+"""The recorded tables without a key: latest and history have as many equal rows as the database had."""
 
 import json
 from collections import Counter
@@ -25,7 +25,7 @@ Image = tuple[Any, ...]
 
 
 def spec_of(project: ProjectSpec, path: Path, form: str, table: Table = LOG, **more: Any) -> TableSpec:
-    """Canal's messages tell the types themselves."""
+    """The spec of a table without a key. It declares the types, except for Canal, whose messages contain them."""
     typed = {"columns": {c: v.type for c, v in table.columns.items()}} if form != "canal-json" else {}
     name = table.name.replace(".", "_")
     target = {"latest": f"{project.namespace}.{name}", "history": f"{project.namespace}.{name}_history"}
@@ -48,7 +48,7 @@ def image_of(row: Row, table: Table) -> Image:
 
 
 def check_latest(spark: SparkSession, spec: TableSpec, final: Counter[Image], table: Table = LOG) -> None:
-    """Of each image there are copies 1 to n, as many as rows in the table at the end."""
+    """Check that latest has copies 1 to n of each image, where n is its number of rows in the final table."""
     copies: dict[Image, list[int]] = {}
     for image, row in stored(spark, spec.target.latest, table):
         copies.setdefault(image, []).append(row["_copy"])
@@ -57,15 +57,15 @@ def check_latest(spark: SparkSession, spec: TableSpec, final: Counter[Image], ta
 
 
 def check_counts(spark: SparkSession, spec: TableSpec, since: Any) -> None:
-    """Of each image there were, one after the other, as many rows as the database had of it."""
+    """Check that the number of rows of each image changes in history as it did in the database."""
     steps: dict[Image, Counter[str]] = {}
     for image, row in stored(spark, spec.target.history, LOG):
         steps.setdefault(image, Counter())[row["_position"]] += -1 if row["_op"] == "delete" else 1
-    found = {image: counts(moved[p] for p in sorted(moved)) for image, moved in steps.items()}
+    found = {image: running_totals(moved[p] for p in sorted(moved)) for image, moved in steps.items()}
     assert found == dict(truth_counts(since))
 
 
-def counts(steps: Iterable[int]) -> list[int]:
+def running_totals(steps: Iterable[int]) -> list[int]:
     numbers = [0]
     for step in steps:
         numbers.append(numbers[-1] + step)
@@ -73,7 +73,7 @@ def counts(steps: Iterable[int]) -> list[int]:
 
 
 def truth_counts(since: Any) -> Iterator[tuple[Image, list[int]]]:
-    """Per image its numbers of rows: the one at `since`, then after every statement."""
+    """The numbers of rows of each image: first at `since`, then after every statement."""
     moved: dict[Image, Counter[Any]] = {}
     for place, old, new in truth_changes(LOG):
         at = since if place <= since else place
@@ -81,7 +81,7 @@ def truth_counts(since: Any) -> Iterator[tuple[Image, list[int]]]:
             if row is not None:
                 moved.setdefault(image_of(row, LOG), Counter())[at] += step
     for image, steps in moved.items():
-        yield image, counts(steps[place] for place in sorted(steps))
+        yield image, running_totals(steps[place] for place in sorted(steps))
 
 
 @pytest.fixture
@@ -90,41 +90,45 @@ def final() -> Counter[Image]:
 
 
 def truth_rows(table: Table) -> list[Row]:
-    """All rows of the table at the end; they have no key to be told apart by."""
+    """All rows of the final table, including equal rows."""
     path = DATA / "mariadb/truth" / f"final.{table.name.partition('.')[2]}.jsonl"
     return [table.canonical(json.loads(line, parse_float=Decimal), "truth") for line in lines(path)]
 
 
 @pytest.mark.parametrize("parts", [1, pytest.param(3, marks=pytest.mark.slow)])
-def test_debezium(spark: SparkSession, project: ProjectSpec, final: Counter[Image], parts: int) -> None:
-    """In three parts the last one comes first, and some lines twice."""
+def test_debezium_events_give_the_row_counts_of_the_database(
+    spark: SparkSession, project: ProjectSpec, final: Counter[Image], parts: int
+) -> None:
+    """The parts arrive in reverse order, with some lines twice."""
     events = [line for line in lines(DATA / DEBEZIUM) if '"table":"nopk_log"' in line]
-    cut = [events[len(events) * n // parts : len(events) * (n + 1) // parts] for n in range(parts)]
+    slices = [events[len(events) * n // parts : len(events) * (n + 1) // parts] for n in range(parts)]
     folder = project.root / "events"
     folder.mkdir()
     spec = spec_of(project, folder / "*.jsonl", "debezium-json")
-    for number, part in enumerate(reversed(cut)):
+    for number, part in enumerate(reversed(slices)):
         (folder / f"{number}.jsonl").write_text("".join(part + part[::7]), encoding="utf-8")
         run(spark, project, spec)
     check_latest(spark, spec, final)
     check_counts(spark, spec, SNAPSHOTS[DEBEZIUM])
-    (again,) = verify(project, [spec], spark, sample=None, seed=3)
-    assert again.status == EQUAL, again
+    (verification,) = verify(project, [spec], spark, sample=None, seed=3)
+    assert verification.status == EQUAL, verification
 
 
 @pytest.mark.slow
-def test_canal(spark: SparkSession, project: ProjectSpec, final: Counter[Image]) -> None:
+def test_canal_messages_give_the_final_row_counts_of_the_database(
+    spark: SparkSession, project: ProjectSpec, final: Counter[Image]
+) -> None:
     spec = spec_of(project, DATA / CANAL, "canal-json")
     run(spark, project, spec)
     check_latest(spark, spec, final)
 
 
 @pytest.mark.slow
-def test_postgresql(spark: SparkSession, project: ProjectSpec) -> None:
-    """A column of it was dropped while recording: the image is of those that stay."""
+def test_postgresql_events_give_the_final_row_counts_of_the_database(spark: SparkSession, project: ProjectSpec) -> None:
+    """A column of the table was dropped during the recording. The images have the other columns."""
     table = Table("inventory.nopk", (), {"k": TEXT, "v": INTEGER})
     spec = spec_of(project, DATA / "postgresql/events.noschema.jsonl.gz", "debezium-json", table, evolution="ignore")
     run(spark, project, spec)
-    told = lines(DATA / "postgresql/truth/nopk.final.jsonl.gz")
-    rows = [json.loads(line) for line in told if line.strip()]
+    final_lines = lines(DATA / "postgresql/truth/nopk.final.jsonl.gz")
+    rows = [json.loads(line) for line in final_lines if line.strip()]
     check_latest(spark, spec, Counter((row["k"], row["v"]) for row in rows), table)

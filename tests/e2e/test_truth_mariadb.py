@@ -1,4 +1,4 @@
-"""The MariaDB recordings through the engine: the tables are what the database itself said they were."""
+"""The MariaDB recordings through the engine give the tables that the database itself reported."""
 
 import random
 
@@ -6,7 +6,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec
-from tests.e2e.truth_runs import Run, a_project, check_images, check_latest, cut, in_parts, needs_recordings, whole
+from tests.e2e.truth_runs import (
+    Run,
+    a_project,
+    check_images,
+    check_latest,
+    in_parts,
+    needs_recordings,
+    split_recording,
+    whole,
+)
 from tests.recorded_tables import MARIADB, Table
 
 pytestmark = needs_recordings
@@ -21,17 +30,17 @@ def plain(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.Te
 
 
 @each_table
-def test_latest_is_the_final_table(plain: Run, table: Table) -> None:
+def test_latest_equals_the_final_table(plain: Run, table: Table) -> None:
     check_latest(plain, table)
 
 
 @each_table
-def test_history_holds_the_images_every_key_went_through(plain: Run, table: Table) -> None:
+def test_history_has_the_images_of_every_key_in_order(plain: Run, table: Table) -> None:
     check_images(plain, table, PLAIN)
 
 
 @pytest.mark.slow
-def test_events_with_schemas_give_the_same_truth(spark: SparkSession, project: ProjectSpec) -> None:
+def test_events_with_schemas_give_the_same_tables(spark: SparkSession, project: ProjectSpec) -> None:
     run = whole(spark, project, TABLES, SCHEMA)
     for table in TABLES:
         check_latest(run, table)
@@ -39,10 +48,10 @@ def test_events_with_schemas_give_the_same_truth(spark: SparkSession, project: P
 
 
 @pytest.mark.slow
-def test_batches_in_any_order_with_lines_delivered_twice_give_the_same_rows(
+def test_batches_in_any_order_with_redelivered_lines_give_the_same_rows(
     spark: SparkSession, project: ProjectSpec, plain: Run
 ) -> None:
-    parts = cut(PLAIN, 3)
+    parts = split_recording(PLAIN, 3)
     run = in_parts(spark, project, TABLES, PLAIN, [parts[2], parts[0] + parts[0][::5], parts[1] + parts[2][::5]])
     for table in TABLES:
         assert run.stored(table) == plain.stored(table)
@@ -50,8 +59,10 @@ def test_batches_in_any_order_with_lines_delivered_twice_give_the_same_rows(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["in order", "backwards", "shuffled"])
-def test_ten_batches_give_the_same_rows(spark: SparkSession, project: ProjectSpec, plain: Run, order: str) -> None:
-    parts = cut(PLAIN, 10)
+def test_ten_batches_in_any_order_give_the_same_rows(
+    spark: SparkSession, project: ProjectSpec, plain: Run, order: str
+) -> None:
+    parts = split_recording(PLAIN, 10)
     orders = {"in order": parts, "backwards": parts[::-1], "shuffled": random.Random(3).sample(parts, len(parts))}
     run = in_parts(spark, project, TABLES, PLAIN, orders[order])
     for table in TABLES:

@@ -1,4 +1,4 @@
-"""Oracle and SQL Server through Debezium, whole: the order of commits, snapshots beside the stream, key changes."""
+"""Debezium events of Oracle and SQL Server through the engine: commit order, snapshots, key changes."""
 
 import json
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ def spec_of(project: ProjectSpec, table: str, path: Path, columns: dict[str, str
     return table_spec(mapping | {"target": {"latest": name, "history": f"{name}_history"}} | more, project)
 
 
-def ran(spark: SparkSession, project: ProjectSpec, *specs: TableSpec) -> RunReport:
+def run_tables(spark: SparkSession, project: ProjectSpec, *specs: TableSpec) -> RunReport:
     report = catch_up(project, specs, spark)
     assert not [table.error for table in report.tables if table.exit_code]
     return report
@@ -38,30 +38,33 @@ def versions(spark: SparkSession, spec: TableSpec, column: str) -> list[tuple[An
 
 
 @needs_recordings
-def test_oracles_documented_events_stand_in_the_order_of_their_commits(
+def test_the_documented_events_of_oracle_have_the_order_of_their_commits(
     spark: SparkSession, project: ProjectSpec
 ) -> None:
-    path, one = DATA / "debezium-oracle" / "oracle_doc_events.jsonl", {"several": "one_log"}  # of two servers' names
+    # The events name two servers, so the spec declares one log.
+    path, one = DATA / "debezium-oracle" / "oracle_doc_events.jsonl", {"several": "one_log"}
     spec = spec_of(project, "DEBEZIUM.TEST_TABLE", path, COLUMNS, source=one)
-    report = ran(spark, project, spec)
+    report = run_tables(spark, project, spec)
     assert (report.sources[0].read, report.sources[0].rejected) == (4, 0)
-    # The delete was committed first; the truncate, last of all, ends what the insert and the update made.
-    told = [
+    # The delete was committed first. The truncate was committed last, and deletes the inserted and updated row.
+    expected = [
         (1004, "delete", None),
         (1004, "insert", "annek@noanswer.org"),
         (1004, "update", "anne@example.com"),
         (1004, "delete", None),
     ]
-    assert versions(spark, spec, "EMAIL") == told
+    assert versions(spark, spec, "EMAIL") == expected
     assert spark.table(f"lake.{spec.target.latest}").count() == 0
 
 
 @pytest.mark.slow
 @needs_recordings
-def test_reads_of_a_snapshot_of_oracle_are_rows_at_its_scn(spark: SparkSession, project: ProjectSpec) -> None:
+def test_equal_reads_of_an_oracle_snapshot_have_the_same_scn_and_are_redeliveries(
+    spark: SparkSession, project: ProjectSpec
+) -> None:
     path = DATA / "debezium-oracle" / "oracle_real_1.9.1_snapshot_nopk.jsonl"
     spec = spec_of(project, "C##DBZUSER.TAB001", path, {"ID": "string"})
-    report = ran(spark, project, spec)
+    report = run_tables(spark, project, spec)
     assert report.tables[0].outcomes == {"opened": 1, "redelivered": 2}
     assert versions(spark, spec, "ID") == [("1", "read", "1")]
 
@@ -77,15 +80,15 @@ def oracle(op: str, second: int, key: int, n: int, scn: int, commit: int | None,
 
 
 def jobs_of(spark: SparkSession, project: ProjectSpec, lines: Iterable[str]) -> tuple[RunReport, list[tuple[Any, ...]]]:
-    """A run over these events, and the versions it made."""
+    """Run once over these events. Gives the report and the versions."""
     path = project.root / "oracle.jsonl"
     path.write_text("".join(lines), encoding="utf-8")
     spec = spec_of(project, "HR.JOBS", path, {"ID": "int", "N": "int"})
-    return ran(spark, project, spec), versions(spark, spec, "N")
+    return run_tables(spark, project, spec), versions(spark, spec, "N")
 
 
 @pytest.mark.slow
-def test_a_snapshot_of_oracle_stands_between_the_commits_it_saw_and_the_others(
+def test_an_oracle_snapshot_is_after_the_commits_that_it_contains_and_before_the_others(
     spark: SparkSession, project: ProjectSpec
 ) -> None:
     new = "3.1.0.Final"
@@ -101,7 +104,7 @@ def test_a_snapshot_of_oracle_stands_between_the_commits_it_saw_and_the_others(
 
 
 @pytest.mark.slow
-def test_reads_of_an_old_connector_yield_to_statements_that_may_have_been_committed_after_them(
+def test_statements_that_may_be_committed_after_a_read_of_an_old_connector_supersede_it(
     spark: SparkSession, project: ProjectSpec
 ) -> None:
     old = "1.5.4.Final"
@@ -110,7 +113,8 @@ def test_reads_of_an_old_connector_yield_to_statements_that_may_have_been_commit
         oracle("u", 120, 1, 11, 140, 90, old),  # two minutes before the READ, inside the guard
         oracle("r", 240, 1, 10, 150, None, old, snapshot="true"),
         oracle("u", 300, 1, 12, 160, 95, old),
-        oracle("u", 310, 1, 13, 155, 165, "2.5.0.Final"),  # the connector was replaced: behind all of the old one's
+        # After an upgrade of the connector: later than all changes of the old one.
+        oracle("u", 310, 1, 13, 155, 165, "2.5.0.Final"),
     ]
     report, found = jobs_of(spark, project, lines)
     assert found == [(1, "insert", 10), *((1, "update", n) for n in (11, 12, 13))]
@@ -128,7 +132,7 @@ def sqlserver(op: str, before: int | None, after: int | None, change: str, seria
 
 
 @pytest.mark.slow
-def test_a_key_change_of_sql_server_is_a_delete_and_an_insert_at_one_pair_of_lsns(
+def test_a_key_change_of_sql_server_is_a_delete_and_an_insert_with_the_same_lsns(
     spark: SparkSession, project: ProjectSpec
 ) -> None:
     pair = "00000027:00000a58:0003"
@@ -141,13 +145,13 @@ def test_a_key_change_of_sql_server_is_a_delete_and_an_insert_at_one_pair_of_lsn
     path = project.root / "sqlserver.jsonl"
     path.write_text("".join(lines), encoding="utf-8")
     spec = spec_of(project, "dbo.people", path, {"ID": "int"})
-    ran(spark, project, spec)
+    run_tables(spark, project, spec)
     assert versions(spark, spec, "ID") == [(1, "read", 1), (1, "delete", 1), (2, "insert", 2)]
 
 
 LOWER = (
     oracle("c", 1, 1, 10, 100, 100, "2.1.0.Final"),
-    oracle("u", 2, 1, 11, 120, 100, "2.1.0.Final"),  # of the transaction before
+    oracle("u", 2, 1, 11, 120, 100, "2.1.0.Final"),  # of the previous transaction
     oracle("u", 3, 2, 20, 118, 130, "2.1.0.Final"),
     oracle("r", 200, 3, 30, 115, None, "2.1.0.Final", snapshot="last"),
 )
@@ -163,13 +167,13 @@ BY_SCN = [
 
 
 def deliver(spark: SparkSession, project: ProjectSpec, *deliveries: Iterable[str], **source: Any) -> TableSpec:
-    """Runs over files that come one after the other."""
+    """Deliver the files with a run after each. Gives the spec of the table."""
     landing = project.root / "landing"
     landing.mkdir(exist_ok=True)
     spec = spec_of(project, "HR.JOBS", landing, {"ID": "int", "N": "int"}, source=source)
     for lines in deliveries:
         (landing / f"{len(list(landing.iterdir()))}.jsonl").write_text("".join(lines), encoding="utf-8")
-        ran(spark, project, spec)
+        run_tables(spark, project, spec)
     return spec
 
 
@@ -177,10 +181,10 @@ def deliver(spark: SparkSession, project: ProjectSpec, *deliveries: Iterable[str
 @pytest.mark.parametrize(
     "deliveries", [(LOWER + LATER,), (LATER[::-1] + LOWER,), (LOWER, LATER), (LOWER[1:], LATER, LOWER)]
 )
-def test_one_commit_scn_below_its_change_puts_all_of_the_source_in_the_order_of_scns(
+def test_one_commit_scn_below_the_scn_of_its_change_puts_the_whole_source_in_scn_order(
     spark: SparkSession, project: ProjectSpec, deliveries: tuple[tuple[str, ...], ...]
 ) -> None:
-    """Also what comes in later runs, of which none says so."""
+    """This includes the changes of later runs without such a commit SCN."""
     spec = deliver(spark, project, *deliveries)
     assert versions(spark, spec, "N") == BY_SCN
     assert reread(project, [spec], spark).tables[0].status == REBUILT
@@ -188,7 +192,7 @@ def test_one_commit_scn_below_its_change_puts_all_of_the_source_in_the_order_of_
 
 
 @pytest.mark.slow
-def test_what_commit_scns_ordered_before_is_not_mixed_with_what_scns_alone_order(
+def test_a_run_does_not_mix_changes_in_commit_scn_order_with_changes_in_scn_order(
     spark: SparkSession, project: ProjectSpec
 ) -> None:
     spec = deliver(spark, project, LATER[:2])
@@ -199,15 +203,17 @@ def test_what_commit_scns_ordered_before_is_not_mixed_with_what_scns_alone_order
     assert [found[2] for found in versions(spark, spec, "N")] == [12, 21]
     spec = deliver(spark, project, order="scn")
     assert reread(project, [spec], spark).tables[0].status == REBUILT
-    ran(spark, project, spec)
+    run_tables(spark, project, spec)
     (project.root / "landing" / "2.jsonl").write_text(LATER[2], encoding="utf-8")
-    ran(spark, project, spec)
+    run_tables(spark, project, spec)
     assert versions(spark, spec, "N") == BY_SCN
 
 
 @pytest.mark.slow
-def test_nor_does_a_replay_mix_them(spark: SparkSession, project: ProjectSpec) -> None:
-    """Another table of the source took the batch that this one refused, and knows the order since."""
+def test_a_replay_does_not_mix_changes_in_commit_scn_order_with_changes_in_scn_order(
+    spark: SparkSession, project: ProjectSpec
+) -> None:
+    """Another table of the source loaded the batch that this table refused. Since then, the source has SCN order."""
     landing, columns = project.root / "landing", {"ID": "int", "N": "int"}
     rejects = {"rejects": {"max_fraction": 0.9}}
     jobs = spec_of(project, "HR.JOBS", landing, columns, **rejects)
@@ -215,11 +221,11 @@ def test_nor_does_a_replay_mix_them(spark: SparkSession, project: ProjectSpec) -
     landing.mkdir()
     unfit = LATER[1].replace('"N": 21', f'"N": {2**40}')
     (landing / "0.jsonl").write_text(LATER[0] + unfit, encoding="utf-8")
-    ran(spark, project, jobs)
+    run_tables(spark, project, jobs)
     of_other = [line.replace('"JOBS"', '"OTHER"') for line in LOWER]
     (landing / "1.jsonl").write_text("".join([*LOWER, *of_other]), encoding="utf-8")
     refused, taken = catch_up(project, [jobs, other], spark).tables
     assert (refused.exit_code, taken.changes) == (3, 4)
-    mended = spec_of(project, "HR.JOBS", landing, columns | {"N": "bigint"}, **rejects)
-    replayed, *_ = replay(project, [mended, other], spark).tables
+    fixed = spec_of(project, "HR.JOBS", landing, columns | {"N": "bigint"}, **rejects)
+    replayed, *_ = replay(project, [fixed, other], spark).tables
     assert "SCNs alone order this source" in str(replayed.error)

@@ -1,6 +1,6 @@
-"""The cases of Spark's AutoCDC, and Databricks' worked example, as plain rows through the whole engine.
+"""The cases of Spark AutoCDC, and the worked example of Databricks, as plain rows through the whole engine.
 
-Many cases share a table, with the case in the key; each batch of a case arrives in a run of its own.
+Many cases share a table, with the name of the case in the key. Each batch of a case arrives in its own run.
 """
 
 import json
@@ -22,7 +22,7 @@ from tests.recordings import DATA
 SCD2 = DATA / "scd2"
 Case = dict[str, Any]
 Version = tuple[Any, ...]
-needs_cases = pytest.mark.skipif(not SCD2.is_dir(), reason=f"the cases are not there: {SCD2}")
+needs_cases = pytest.mark.skipif(not SCD2.is_dir(), reason=f"the cases are missing: {SCD2}")
 pytestmark = needs_cases
 
 KINDS: Mapping[str, Mapping[str, Any]] = {
@@ -53,7 +53,7 @@ def name_of(case: Case) -> str:
 
 
 class Autocdc:
-    """One project with a table a kind of case."""
+    """One project with a table for each kind of case."""
 
     def __init__(self, spark: SparkSession, project: ProjectSpec) -> None:
         self.spark, self.project = spark, project
@@ -73,7 +73,7 @@ class Autocdc:
     def run(self, *specs: TableSpec) -> RunReport:
         return catch_up(self.project, specs, self.spark)
 
-    def good(self, *specs: TableSpec) -> None:
+    def run_successfully(self, *specs: TableSpec) -> None:
         report = self.run(*specs)
         assert [table.error for table in report.tables] == [None] * len(specs)
 
@@ -92,8 +92,11 @@ def engine(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.T
 
 
 @pytest.fixture(scope="module")
-def told(engine: Autocdc) -> dict[str, TableSpec]:
-    """All cases, each batch in a run of its own; under the other tie settings all batches in one run."""
+def case_specs(engine: Autocdc) -> dict[str, TableSpec]:
+    """Deliver all cases, each batch with its own run. Gives the spec of each kind of case.
+
+    For the other settings of `ties`, all batches arrive in one run.
+    """
     batches: dict[tuple[str, int], list[Case]] = defaultdict(list)
     for case in cases():
         if "expected" in case:
@@ -105,16 +108,16 @@ def told(engine: Autocdc) -> dict[str, TableSpec]:
                 for other in ("value_any_tie", "value_upsert_tie"):
                     batches[other, 0] += rows
     specs = {}
-    for kind, said in KINDS.items():
-        more: dict[str, Any] = {"source": {"ties": said["ties"]}} if "ties" in said else {}
-        more |= {"history": {"track": said["track"]}} if "track" in said else {}
-        types = {key: TYPES[key] for key in said["keys"]} | dict(said["columns"])
-        specs[kind] = engine.spec(kind, said["keys"], types, **more)
+    for kind, settings in KINDS.items():
+        more: dict[str, Any] = {"source": {"ties": settings["ties"]}} if "ties" in settings else {}
+        more |= {"history": {"track": settings["track"]}} if "track" in settings else {}
+        types = {key: TYPES[key] for key in settings["keys"]} | dict(settings["columns"])
+        specs[kind] = engine.spec(kind, settings["keys"], types, **more)
     for number in range(max(number for _, number in batches) + 1):
         due = [kind for kind in KINDS if (kind, number) in batches]
         for kind in due:
             engine.deliver(kind, number, batches[kind, number])
-        engine.good(*[specs[kind] for kind in due])
+        engine.run_successfully(*[specs[kind] for kind in due])
     return specs
 
 
@@ -122,10 +125,14 @@ def versions(rows: Sequence[Case], columns: Sequence[str]) -> list[Version]:
     return sorted((tuple(row[name] for name in [*columns, "start_at", "end_at"]) for row in rows), key=repr)
 
 
-def wrong(
-    engine: Autocdc, spec: TableSpec, kind: str, expected: str, seen: Callable[[Sequence[Case], Sequence[str]], Any]
+def differing_cases(
+    engine: Autocdc,
+    spec: TableSpec,
+    kind: str,
+    expected: str,
+    comparable: Callable[[Sequence[Case], Sequence[str]], Any],
 ) -> list[str]:
-    """The cases of a kind that came out otherwise than expected."""
+    """The cases of a kind whose rows differ from the expected rows."""
     columns = [name for name in [*KINDS[kind]["keys"], *KINDS[kind]["columns"]] if name != "case"]
     by_case = defaultdict(list)
     for row in engine.rows(spec, history=expected == "expected_history"):
@@ -136,9 +143,9 @@ def wrong(
             continue
         allowed = [case[expected]]
         allowed += [[row | {"value": value} for row in case[expected]] for value in case.get("value_any_of", ())]
-        got = seen(by_case[name_of(case)], columns)
-        if got not in [seen(rows, columns) for rows in allowed]:
-            found.append(f"{case['name']}: {got} instead of {seen(case[expected], columns)}")
+        got = comparable(by_case[name_of(case)], columns)
+        if got not in [comparable(rows, columns) for rows in allowed]:
+            found.append(f"{case['name']}: {got} instead of {comparable(case[expected], columns)}")
     return found
 
 
@@ -148,27 +155,27 @@ def live(rows: Sequence[Case], columns: Sequence[str]) -> list[Version]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["value", "value_any_tie", "value_upsert_tie", "score", "place"])
-def test_every_case_has_the_history_and_the_latest_rows_it_expects(
-    engine: Autocdc, told: dict[str, TableSpec], kind: str
+def test_every_case_gives_its_expected_history_and_latest(
+    engine: Autocdc, case_specs: dict[str, TableSpec], kind: str
 ) -> None:
     base = kind.split("_")[0]
-    assert wrong(engine, told[kind], base, "expected_history", versions) == []
-    assert wrong(engine, told[kind], base, "expected_latest", live) == []
+    assert differing_cases(engine, case_specs[kind], base, "expected_history", versions) == []
+    assert differing_cases(engine, case_specs[kind], base, "expected_latest", live) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "stays"), [("value", 0), ("value_upsert_tie", 1)])
-def test_a_row_and_a_delete_at_one_place_end_as_the_setting_says(
-    engine: Autocdc, told: dict[str, TableSpec], kind: str, stays: int
+def test_the_ties_setting_decides_between_an_upsert_and_a_delete_with_the_same_sequence(
+    engine: Autocdc, case_specs: dict[str, TableSpec], kind: str, stays: int
 ) -> None:
-    assert sum(row["case"].endswith(A_TIE) for row in engine.rows(told[kind])) == stays
+    assert sum(row["case"].endswith(A_TIE) for row in engine.rows(case_specs[kind])) == stays
 
 
 @pytest.mark.slow
-def test_partial_rows_take_the_rest_from_before_but_not_across_a_deletion(
-    engine: Autocdc, told: dict[str, TableSpec]
+def test_partial_rows_take_missing_values_from_earlier_rows_but_not_across_a_delete(
+    engine: Autocdc, case_specs: dict[str, TableSpec]
 ) -> None:
-    rows = engine.rows(told["part"], history=True)
+    rows = engine.rows(case_specs["part"], history=True)
     for case in [case for case in cases() if case.get("partial")]:
         mine = [row for row in rows if row["case"] == name_of(case)]
         states = {at: _state(mine, int(at)) for at in case["expected_state_at"]}
@@ -181,7 +188,7 @@ def _state(versions: Sequence[Case], at: int) -> Any:
 
 
 @pytest.mark.slow
-def test_a_bad_batch_is_refused_as_a_whole_and_says_the_sequence_before_the_key(engine: Autocdc) -> None:
+def test_a_batch_with_a_null_sequence_or_key_is_refused_as_a_whole(engine: Autocdc) -> None:
     types = {"id": "int", "value": "string"}
     bad = [case for case in cases() if "expected" in case]
     specs = {case["name"]: engine.spec(f"bad_{number}", ["id"], types) for number, case in enumerate(bad)}
@@ -198,24 +205,24 @@ def test_a_bad_batch_is_refused_as_a_whole_and_says_the_sequence_before_the_key(
 
 
 @pytest.mark.slow
-def test_a_long_shuffled_stream_with_undeclared_columns_in_two_runs(engine: Autocdc) -> None:
-    story = json.loads((SCD2 / "random_shuffled_seed1.json").read_text())
+def test_a_long_shuffled_stream_with_undeclared_columns_gives_the_expected_tables_in_two_runs(engine: Autocdc) -> None:
+    example = json.loads((SCD2 / "random_shuffled_seed1.json").read_text())
     spec = engine.spec(
         "random", ["key"], None, source={"sequence_by": "sequence", "columns": {"except": ["sequence", "is_delete"]}}
     )
-    half = len(story["batches"]) // 2
-    for number, batches in enumerate((story["batches"][:half], story["batches"][half:])):
+    half = len(example["batches"]) // 2
+    for number, batches in enumerate((example["batches"][:half], example["batches"][half:])):
         engine.deliver("random", number, [row for batch in batches for row in batch])
-        engine.good(spec)
+        engine.run_successfully(spec)
     columns = ["key", "name", "amount", "active"]
-    expected = versions(story["expected_history_coalesced"], columns)
+    expected = versions(example["expected_history_coalesced"], columns)
     assert versions(engine.rows(spec, history=True), columns) == expected
-    assert live(engine.rows(spec), columns) == live(story["expected_latest"], columns)
+    assert live(engine.rows(spec), columns) == live(example["expected_latest"], columns)
 
 
 @pytest.mark.slow
-def test_the_worked_example_of_auto_cdc(engine: Autocdc) -> None:
-    story = json.loads((SCD2 / "databricks_auto_cdc.json").read_text())
+def test_the_worked_example_of_auto_cdc_gives_its_documented_tables(engine: Autocdc) -> None:
+    example = json.loads((SCD2 / "databricks_auto_cdc.json").read_text())
     source = {
         "sequence_by": "sequenceNum",
         "delete_when": "operation = 'DELETE'",
@@ -223,7 +230,7 @@ def test_the_worked_example_of_auto_cdc(engine: Autocdc) -> None:
         "columns": {"except": ["operation", "sequenceNum"]},
     }
     specs = {
-        name: engine.spec(name, story["keys"], None, source=source, **more)
+        name: engine.spec(name, example["keys"], None, source=source, **more)
         for name, more in {
             "whole": {},
             "no_city": {"history": {"track": {"except": ["city"]}}},
@@ -231,11 +238,11 @@ def test_the_worked_example_of_auto_cdc(engine: Autocdc) -> None:
         }.items()
     }
     for name in specs:
-        extra = [story["truncate_variant"]["extra_event"]] if name == "emptied" else []
-        engine.deliver(name, 1, [*story["events"], *extra])
-    engine.good(*specs.values())
+        extra = [example["truncate_variant"]["extra_event"]] if name == "emptied" else []
+        engine.deliver(name, 1, [*example["events"], *extra])
+    engine.run_successfully(*specs.values())
     columns = ["userId", "name", "city"]
-    assert live(engine.rows(specs["whole"]), columns) == live(story["expected_scd1"], columns)
+    assert live(engine.rows(specs["whole"]), columns) == live(example["expected_scd1"], columns)
     for name, expected in (("whole", "expected_scd2"), ("no_city", "expected_scd2_track_history_except_city")):
-        assert versions(engine.rows(specs[name], history=True), columns) == versions(story[expected], columns)
-    assert live(engine.rows(specs["emptied"]), columns) == live(story["truncate_variant"]["expected_scd1"], columns)
+        assert versions(engine.rows(specs[name], history=True), columns) == versions(example[expected], columns)
+    assert live(engine.rows(specs["emptied"]), columns) == live(example["truncate_variant"]["expected_scd1"], columns)

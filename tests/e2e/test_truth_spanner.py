@@ -1,4 +1,4 @@
-"""Spanner's change records through the engine: the ends and histories that are written beside the files."""
+"""Spanner change records through the engine give the documented end states and histories."""
 
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ CAPTURES = ("NEW_VALUES", "NEW_ROW", "OLD_AND_NEW_VALUES")
 def rows_of(
     spark: SparkSession, project: ProjectSpec, table: str, file: Path, name: str, **more: Any
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Any]:
-    """Latest, history in its order, and the report of one run."""
+    """Run once. Gives latest, history in chronological order, and the report of the source."""
     target = {"latest": f"{project.namespace}.{name}", "history": f"{project.namespace}.{name}_history"}
     changes = {"changes": f"{project.namespace}.{name}_changes"}
     mapping = {"table": table, "source": {"format": "spanner-json", "path": str(file)}, "target": target | changes}
@@ -33,7 +33,7 @@ def rows_of(
 
 
 def versions(history: list[dict[str, Any]], key: str, value: Any, columns: tuple[str, ...]) -> list[Any]:
-    """The values of the columns, or None for a deletion, in order."""
+    """The values of the columns in each version, in order. None: a deletion."""
     mine = sorted((row for row in history if row[key] == value), key=lambda row: row["_position"])
     return [None if row["_op"] == "delete" else tuple(row[c] for c in columns) for row in mine]
 
@@ -54,7 +54,7 @@ def test_every_capture_type_gives_the_same_tables(spark: SparkSession, project: 
 
 
 @pytest.mark.parametrize("shape", ["", pytest.param("_pg_jsonb", marks=pytest.mark.slow)])
-def test_the_documented_history_in_any_order_of_lines(spark: SparkSession, project: ProjectSpec, shape: str) -> None:
+def test_lines_in_any_order_give_the_documented_history(spark: SparkSession, project: ProjectSpec, shape: str) -> None:
     file = DATA / f"spanner/derived_beam_ordered_within_key{shape}.jsonl"
     latest, history, source = rows_of(spark, project, "Singers", file, "singers")
     assert latest == []

@@ -1,4 +1,4 @@
-"""A shop whose events are in topics of a broker."""
+"""`TopicShop`: a shop whose events are in a Kafka topic."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True)
 class TopicShop(Shop):
-    """The shop with `shop.things` in a topic of its own."""
+    """A shop whose table `shop.things` has its own topic."""
 
     broker: Broker | None = None
     topic: str = ""
@@ -38,7 +38,7 @@ class TopicShop(Shop):
         return cls(spark, base.project, broker, topic)
 
     def produce(self, lines: Iterable[str], partition: int = 0) -> None:
-        """Produce values, with the keys of their rows."""
+        """Produce the events, with the keys of their rows as record keys."""
         assert self.broker is not None
         self.broker.produce(self.topic, [keyed(line, partition) for line in lines])
 
@@ -47,13 +47,14 @@ class TopicShop(Shop):
         return table_spec(self.mapping(table, kafka, **source), self.project)
 
     def mapping(self, table: str = THINGS, kafka: dict[str, Any] | None = None, **source: Any) -> dict[str, Any]:
-        """The spec of one table as plain values."""
+        """The spec of one table, as a mapping."""
         assert self.broker is not None
         name = table.replace(".", "_")
-        place = {"bootstrap": self.broker.bootstrap, "topics": self.topic} | (kafka or {})
+        settings = {"bootstrap": self.broker.bootstrap, "topics": self.topic} | (kafka or {})
         return {
             "table": table,
-            "source": {"format": "debezium-json", "kafka": {k: v for k, v in place.items() if v is not None}} | source,
+            "source": {"format": "debezium-json", "kafka": {k: v for k, v in settings.items() if v is not None}}
+            | source,
             "keys": ["id"],
             "columns": COLUMNS,
             "target": {"latest": f"{self.project.namespace}.{name}", "history": f"{self.project.namespace}.{name}_h"},
@@ -61,17 +62,17 @@ class TopicShop(Shop):
         }
 
     def run_topics(self, **kafka: Any) -> RunReport:
-        """One run over `shop.things`."""
+        """Run once over `shop.things`."""
         return catch_up(self.project, [self.topic_spec(kafka=kafka)], self.spark)
 
-    def took(self, **kafka: Any) -> TableReport:
-        """A run that is expected to go well."""
+    def run_successfully(self, **kafka: Any) -> TableReport:
+        """Run once, and expect exit code 0. Gives the report of the table."""
         (table,) = self.run_topics(**kafka).tables
         assert table.exit_code == 0, table.error
         return table
 
-    def failed(self, **kafka: Any) -> str:
-        """What a run ends with."""
+    def error_of_run(self, **kafka: Any) -> str:
+        """Run once, and expect a failure. Gives the error of the table."""
         (table,) = self.run_topics(**kafka).tables
         assert table.exit_code, table
         return str(table.error)
@@ -81,20 +82,20 @@ class TopicShop(Shop):
         return [name for _, name, _ in self.latest()]
 
     def inputs(self) -> list[tuple[str, str, int, int]]:
-        """(consumer, path without the topic, from, to) of all that was taken."""
+        """(consumer, partition, from, to) of all inputs of all runs."""
         rows = [
             (r["consumer"], r["path"].rpartition("/")[2], r["from_line"], r["to_line"]) for r in self.rows("inputs")
         ]
-        return sorted(("control" if who.startswith("control") else who, *rest) for who, *rest in rows)
+        return sorted(("control" if name.startswith("control") else name, *rest) for name, *rest in rows)
 
 
 def keyed(line: str, partition: int) -> Record:
-    """The record of an event, with the key of its row."""
+    """The record of an event, with the key of its row as the record key."""
     value = json.loads(line)
     image = value["after"] or value["before"]
     return Record(value, {"id": image["id"]}, partition)
 
 
-def offsets(places: Sequence[tuple[str, str, int, int]]) -> list[tuple[str, int, int]]:
-    """What a table took: (partition, from, to)."""
-    return [(number, first, last) for who, number, first, last in places if who != "control"]
+def offsets(inputs: Sequence[tuple[str, str, int, int]]) -> list[tuple[str, int, int]]:
+    """(partition, from, to) of the inputs of tables, without those of control events."""
+    return [(partition, first, last) for consumer, partition, first, last in inputs if consumer != "control"]

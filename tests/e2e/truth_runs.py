@@ -1,4 +1,4 @@
-"""Recorded streams through the whole engine, delivered in many ways, and what the tables hold afterwards."""
+"""Runs over recorded streams, delivered in several ways, and checks of the resulting tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, S
 from tests.recorded_tables import Row, Table
 from tests.recordings import DATA, SNAPSHOTS, lines, truth_final, truth_images
 
-needs_recordings = pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
+needs_recordings = pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are missing: {DATA}")
 BOOKKEEPING = ("_batch",)
-Place = tuple[str, int, int]
+LogPosition = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
 class Run:
-    """Tables of one recording as one project holds them, after all deliveries."""
+    """The tables of one recording in one project, after all deliveries."""
 
     spark: SparkSession
     specs: Sequence[TableSpec]
@@ -34,7 +34,7 @@ class Run:
         return [row.asDict() for row in self.spark.table(f"lake.{target}").collect()]
 
     def stored(self, table: Table) -> tuple[list[str], list[str]]:
-        """Every row of history and latest, bookkeeping apart, in an order of its own."""
+        """All rows of history and of latest without bookkeeping columns, sorted, so that tests can compare them."""
         return tuple(sorted(map(_text, self.rows(table, history))) for history in (True, False))
 
 
@@ -43,19 +43,19 @@ def _text(row: Row) -> str:
 
 
 def a_project(catalog: CatalogSpec, root: Path, namespace: str) -> ProjectSpec:
-    """A project beside the test's own, for tables that several tests look at."""
+    """A second project, for tables that several tests use."""
     return ProjectSpec(root, None, catalog, namespace, SparkSpec(), QualitySpec())
 
 
 def whole(spark: SparkSession, project: ProjectSpec, tables: Sequence[Table], recording: str) -> Run:
-    """The recording as it is, one file, one run."""
+    """Deliver the recording as one file, with one run."""
     return deliver(spark, project, tables, DATA / recording, [None], "with" if ".schema" in recording else "without")
 
 
 def in_parts(
     spark: SparkSession, project: ProjectSpec, tables: Sequence[Table], recording: str, parts: Sequence[Sequence[str]]
 ) -> Run:
-    """The recording's lines in files of their own, one run after each file."""
+    """Deliver the parts of the recording as separate files, with a run after each."""
     path = project.root / "events" / "*.jsonl"
     path.parent.mkdir()
     return deliver(spark, project, tables, path, parts, "with" if ".schema" in recording else "without")
@@ -76,25 +76,32 @@ def deliver(
             (path.parent / f"part-{number:03}.jsonl").write_text("".join(part), encoding="utf-8")
         reports.append(catch_up(project, specs, spark))
         failed = {table.table: table.error for table in reports[-1].tables if table.exit_code}
-        # A table of which nothing came yet is said to be in no event; the others go on without it.
+        # The first part may have no events of a table. The run then fails for that table, and loads the others.
         unseen = {name for name, error in failed.items() if f"Cannot find events of {name} " in str(error)}
         assert not failed.keys() - unseen, failed
         assert not unseen or (number == 0 and part is not None), failed
     return Run(spark, specs, reports)
 
 
-def cut(recording: str, parts: int) -> list[list[str]]:
-    """The recording's lines in so many parts, in the order of delivery."""
-    every = list(lines(DATA / recording))
-    return [every[len(every) * n // parts : len(every) * (n + 1) // parts] for n in range(parts)]
+def split_recording(recording: str, parts: int) -> list[list[str]]:
+    """The lines of the recording in `parts` parts, in the order of the recording."""
+    every_line = list(lines(DATA / recording))
+    return [every_line[len(every_line) * n // parts : len(every_line) * (n + 1) // parts] for n in range(parts)]
 
 
 def spec_of(project: ProjectSpec, table: Table, path: Path, with_schemas: bool) -> TableSpec:
-    """The spec of a recorded table. Events with schemas say their types themselves; defaults and signs nobody says."""
+    """The spec of a recorded table.
+
+    Events with schemas contain the types, but neither defaults nor the signs of unsigned types. For such events, the
+    spec declares only the columns that have one of the two.
+    """
     name = table.name.replace(".", "_")
-    told = {c: v for c, v in table.columns.items() if not with_schemas or c in table.defaults or "unsigned" in v.type}
+    declared = {
+        c: v for c, v in table.columns.items() if not with_schemas or c in table.defaults or "unsigned" in v.type
+    }
     columns: dict[str, Any] = {
-        c: {"type": v.type, "default": table.defaults[c]} if c in table.defaults else v.type for c, v in told.items()
+        c: {"type": v.type, "default": table.defaults[c]} if c in table.defaults else v.type
+        for c, v in declared.items()
     }
     mapping = {
         "table": table.name,
@@ -106,7 +113,7 @@ def spec_of(project: ProjectSpec, table: Table, path: Path, with_schemas: bool) 
 
 
 def check_latest(run: Run, table: Table) -> None:
-    """The live rows are the table as it was at the end."""
+    """Check that latest equals the final table of the source."""
     rows = [table.canonical(row, "stored") for row in run.rows(table)]
     by_key = {tuple(row[k] for k in table.keys): row for row in rows}
     assert len(by_key) == len(rows)
@@ -114,8 +121,13 @@ def check_latest(run: Run, table: Table) -> None:
     assert not wrong, wrong
 
 
-def check_images(run: Run, table: Table, recording: str | Place, but: Sequence[tuple[Any, ...]] = ()) -> None:
-    """Each key went through the images the source had, one after the other, from the first READ (or a place) on."""
+def check_images(
+    run: Run, table: Table, recording: str | LogPosition, except_keys: Sequence[tuple[Any, ...]] = ()
+) -> None:
+    """Check that history has the images of each key in the order of the source, except for some keys.
+
+    `recording`: the recording, whose snapshot has the first images, or the position in the log before the first image.
+    """
     images: dict[tuple[Any, ...], list[Row | None]] = {}
     for row in sorted(run.rows(table, history=True), key=chronological):
         values = table.canonical(row, "stored")
@@ -125,7 +137,7 @@ def check_images(run: Run, table: Table, recording: str | Place, but: Sequence[t
             sequence.append(image)
     since = SNAPSHOTS[recording] if isinstance(recording, str) else recording
     expected = truth_images(table, since)
-    unexpected = [difference for difference in differences(images, expected) if difference[0] not in but]
+    unexpected = [difference for difference in differences(images, expected) if difference[0] not in except_keys]
     assert not unexpected, unexpected
 
 
@@ -134,13 +146,13 @@ def chronological(row: Row) -> tuple[Any, ...]:
 
 
 def differences(found: dict[Any, Any], expected: dict[Any, Any]) -> list[tuple[Any, Any, Any]]:
-    """(key, found, expected) of the first few keys that differ."""
+    """(key, found, expected) of the first five keys that differ."""
     wrong = [key for key in expected | found if found.get(key) != expected.get(key)]
     return [(key, *narrowed(found.get(key), expected.get(key))) for key in sorted(wrong)[:5]]
 
 
 def narrowed(found: Any, expected: Any) -> tuple[Any, Any]:
-    """Two rows by the columns in which they differ; other things as they are, cut short."""
+    """The columns in which two rows differ, or the first difference of two lists. Other values are shortened."""
     if isinstance(found, dict) and isinstance(expected, dict):
         columns = [c for c in expected if found.get(c) != expected[c]]
         return {c: found.get(c) for c in columns}, {c: expected[c] for c in columns}
