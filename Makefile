@@ -4,6 +4,7 @@
 # make test-long  run the tests that take minutes each; the result goes to tests/LONG.md
 # make property  run thousands of random cases (half an hour); the result goes to tests/property/RESULT.md
 # make crashes  kill every command at every commit (an hour or two); the result goes to tests/crash/RESULT.md
+# make test-spark VERSION=4.0  run the core of the tests with another version of Spark, in .venv-spark-4.0
 # make docs   build the documentation into build/site, strict
 # make soak  simulate nights with kills, maintenance and rebuilds (HOURS=1); the result goes to tests/crash/SOAK.md
 # Each target works from a clean clone: the first run creates .venv and installs everything into it.
@@ -13,7 +14,7 @@ VENV := .venv
 READY := $(VENV)/.ready
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 
-.PHONY: demo test test-long property crashes soak check faults bench docs java clean
+.PHONY: demo test test-spark test-long property crashes soak check faults bench docs java clean
 .DEFAULT_GOAL := demo
 
 demo: java $(READY)
@@ -21,6 +22,15 @@ demo: java $(READY)
 
 test: java $(READY)
 	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile
+
+VERSION := 4.0
+OTHER := .venv-spark-$(VERSION)
+CORE := tests/e2e/test_demo.py tests/e2e/test_rebuild.py tests/e2e/test_maintain.py tests/e2e/test_exactly_once.py \
+	$(wildcard tests/e2e/test_truth_*.py) tests/conformance tests/property
+test-spark: java $(READY)
+	@test -x $(OTHER)/bin/python || $(VENV)/bin/python -m venv $(OTHER)
+	@$(OTHER)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' 'pyspark==$(VERSION).*'
+	@$(OTHER)/bin/python -m pytest --numprocesses 2 --dist loadfile $(CORE)
 
 test-long: java $(READY)
 	@$(VENV)/bin/python -m tests.long
@@ -75,4 +85,4 @@ $(READY): pyproject.toml
 	@touch $@
 
 clean:
-	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis siltstone-demo
+	@rm -rf $(VENV) .venv-spark-* .mypy_cache .pytest_cache .ruff_cache .hypothesis siltstone-demo

@@ -44,7 +44,8 @@ PARALLEL_COLLECTOR = "-XX:+UseParallelGC"
 # ignores it.
 SHORT_INLINING = ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:FreqInlineSize=100")
 # The settings that every fold needs, in any session:
-# - Times are in UTC. The second of two equal field names in an object counts.
+# - Times are in UTC. A cast that does not fit is an error, which is the default.
+# - The second of two equal field names in an object counts.
 # - Texts are read in any character set that Java knows. Invalid bytes become a replacement character.
 # - Base64 text is one line, as in JSON.
 # - A stage whose generated code needs a method of more than 8000 bytes is compiled operator by operator. HotSpot never
@@ -53,6 +54,7 @@ SHORT_INLINING = ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:FreqInlineSize=100")
 #   columns: planning the fold of two dozen columns took two gigabytes. A fold has all of its filters explicitly.
 FOLD_CONF = {
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.legacy.javaCharsets": "true",
     "spark.sql.legacy.codingErrorAction": "true",

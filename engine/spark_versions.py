@@ -21,14 +21,12 @@ ICEBERG_RUNTIMES: Final = {
         "1.11.0",  # the newest for Spark 4.0
         "63c3b812549dc232c1920865ff42436df8604a9bbacd693930985c06bd97e6dc",
     ),
-    "3.5": Jar(
-        "org.apache.iceberg",
-        "iceberg-spark-runtime-3.5_2.12",
-        "1.12.0",
-        "8dd8c90e54ed1a20f2461309d047a255ee56382eb7c0a46162b27a4936fd86dc",
-    ),
 }
-"""Iceberg's runtime by the minor version of Spark."""
+"""Iceberg's runtime by the minor version of Spark.
+
+Spark 3.5 is not here. Its PySpark has neither `applyInArrow` nor DataFrames of Arrow tables. Iceberg's runtime for it
+does not take `spark.sql.iceberg.snapshot-property` from the session, so a MERGE could not commit its marker.
+"""
 
 
 def spark_version() -> str:
