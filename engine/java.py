@@ -1,4 +1,4 @@
-"""The Java on this machine. Spark 4.1 needs version 17 or newer, which the user must install."""
+"""The Java on this machine. Spark 4 needs version 17 or newer, which the user must install."""
 
 import os
 import re
