@@ -18,7 +18,9 @@ import pyspark
 import pytest
 
 from siltstone.engine.session import ICEBERG_EXTENSIONS
+from tests.brokers import Broker
 from tests.e2e.streams import THINGS, insert, row, update
+from tests.e2e.topics import keyed
 
 SPARK = Path(pyspark.__file__).parent
 ROOT = Path(__file__).parents[2]
@@ -131,6 +133,22 @@ def deliver(project: Path, files: int) -> None:
         (project / "events" / f"{number}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
+def read_topic(project: Path, broker: Broker, topic: str) -> None:
+    """Let the table of the project read a topic in place of files."""
+    file = project / "specs" / "things.yaml"
+    spec = json.loads(file.read_text(encoding="utf-8"))
+    spec["source"] = {"format": "debezium-json", "kafka": {"bootstrap": broker.bootstrap, "topics": topic}}
+    file.write_text(json.dumps(spec), encoding="utf-8")
+
+
+def produce(broker: Broker, topic: str, number: int) -> None:
+    """Produce an insert and an update of each of KEYS keys, into four partitions by key."""
+    keys = range(number * KEYS, (number + 1) * KEYS)
+    lines = [(key, insert(key + 1, row(key, "first"))) for key in keys]
+    lines += [(key, update(key + 900_000, row(key, "second", key))) for key in keys]
+    broker.produce(topic, [keyed(line, key % 4) for key, line in lines])
+
+
 def submit(cluster: Cluster, project: Path, job: str, output: IO[str]) -> subprocess.Popen[bytes]:
     """Start a job as the docs describe."""
     siltstone = [sys.executable, "-m", "siltstone"]
@@ -192,6 +210,25 @@ def test_the_loss_of_a_worker_does_not_change_the_tables(cluster: Cluster, proje
         code = job.wait(timeout=3 * SECONDS)
     assert code == 0, (project / "submit.log").read_text(encoding="utf-8")[-3000:]
     assert rows(project) == [(key, "second", key) for key in range(6 * KEYS)]
+
+
+def test_jobs_read_a_topic_on_executors_and_survive_the_loss_of_a_worker(
+    cluster: Cluster, project: Path, broker: Broker
+) -> None:
+    cluster.complete()
+    topic = broker.create("on-a-cluster", 4)
+    read_topic(project, broker, topic)
+    produce(broker, topic, 0)
+    (table,) = report_of(cluster, project, "catch_up")["tables"]
+    assert (table["status"], table["changes"]) == ("ok", 2 * KEYS)
+    produce(broker, topic, 1)
+    with (project / "report.json").open("w+", encoding="utf-8") as output:
+        job = submit(cluster, project, "catch_up", output)
+        wait_for(project / "submit.log", r"Starting task \S+ in stage [1-9]\.")
+        cluster.lose_a_worker()
+        code = job.wait(timeout=3 * SECONDS)
+    assert code == 0, (project / "submit.log").read_text(encoding="utf-8")[-3000:]
+    assert rows(project) == [(key, "second", key) for key in range(2 * KEYS)]
 
 
 LOSES_AN_EXECUTOR = """
