@@ -78,7 +78,7 @@ def key_value(spark: SparkSession, key: T.StructType, name: str, text: str | Non
             value = base64.b64decode(text, validate=True)
         except binascii.Error:
             value = None
-    elif isinstance(kind, T.DatetimeType) and not _WITH_YEAR.match(text):
+    elif isinstance(kind, (T.DateType, T.TimestampType, T.TimestampNTZType)) and not _WITH_YEAR.match(text):
         value = None  # Spark reads "10:00" as a time of today, and "yesterday" as a date
     else:
         # Spark decides whether the text is valid. The value stays an expression: Python's types have other bounds.
