@@ -1,6 +1,6 @@
-"""A Kafka broker for tests: one node, KRaft, from pinned jars; and topics filled by a producer.
+"""A Kafka broker for tests (one node, KRaft, from pinned jars), and topics that a producer fills.
 
-The broker has three ports: one without security, one with SASL/PLAIN (alice, her password `WORDS`), and one of the
+The broker has three ports: one without security, one with SASL/PLAIN (alice, her password `WORDS`), one for the
 controller.
 """
 
@@ -57,7 +57,7 @@ log.initial.task.delay.ms=100
 
 
 def broker_jars() -> list[Path]:
-    """The jars of a broker, fetched once."""
+    """The jars of a broker. The first call fetches them."""
     lines = JARS.read_text(encoding="utf-8").split("\n")
     listed = [Jar(*line.split(" ")[0].split(":"), line.split(" ")[1]) for line in lines if line]
     return jar_paths(listed, lambda _: None)
@@ -72,10 +72,10 @@ class Broker:
     process: subprocess.Popen[bytes] | None = None
 
     format_options: Sequence[str] = ()
-    """Options of the tool that formats the broker's storage."""
+    """Options for the tool that formats the storage of the broker."""
 
     def with_more(self, settings: str) -> str:
-        """The broker's settings, to which a kind of broker adds its own."""
+        """The settings of the broker. A subclass adds its own."""
         return settings
 
     @property
@@ -87,7 +87,7 @@ class Broker:
         return f"127.0.0.1:{self.ports['sasl']}"
 
     def start(self) -> None:
-        """Start the broker; its data stay when it was stopped before."""
+        """Start the broker. A broker that was stopped keeps its data."""
         settings = self.folder / "server.properties"
         if not self.ports:
             self.ports = {name: free_port() for name in ("plain", "sasl", "controller")}
@@ -100,7 +100,7 @@ class Broker:
         until(lambda: bool(self.admin.list_topics(timeout=5).brokers))
 
     def stop(self, number: int = signal.SIGKILL) -> None:
-        """End the broker, as a crash does."""
+        """Stop the broker, as a crash does."""
         if self.process is not None:
             self.process.send_signal(number)
             self.process.wait()
@@ -111,7 +111,7 @@ class Broker:
         return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
     def create(self, topic: str, partitions: int = 1, **config: str) -> str:
-        """A topic; the names of its settings are written with `_`. Gives its name."""
+        """Create a topic, and give its name. The names of its settings are written with `_`."""
         settings = {name.replace("_", "."): value for name, value in config.items()}
         wait(self.admin.create_topics([NewTopic(topic, partitions, 1, config=settings)]))
         until(lambda: topic in self.admin.list_topics(timeout=5).topics)
@@ -129,13 +129,13 @@ class Broker:
         wait(self.admin.delete_records([TopicPartition(topic, partition, before)]))
 
     def produce(self, topic: str, records: Iterable[Record]) -> None:
-        """Produce records, in their order."""
+        """Produce records in their order."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 5, "log_level": 0})
         send(producer, topic, records)
         assert producer.flush(PATIENCE) == 0
 
     def transactions(self, topic: str, parts: Sequence[tuple[Sequence[Record], bool]]) -> None:
-        """Produce transactions: the records of each, and whether it is committed."""
+        """Produce transactions. Each part has its records, and whether it is committed."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "transactional.id": f"of-{topic}", "log_level": 0})
         producer.init_transactions(PATIENCE)
         for records, is_committed in parts:
@@ -155,7 +155,7 @@ class Broker:
 
 @dataclass(frozen=True)
 class Record:
-    """One record to be produced. Texts, and values that become JSON."""
+    """A record to produce: its parts are texts, or values that become JSON."""
 
     value: Any = None
     key: Any = None
@@ -165,7 +165,7 @@ class Record:
 
 
 def line_record(line: str | dict[str, Any], partition: int = -1) -> Record:
-    """The record of a line as recordings have it: with `key`, `value` and `headers`."""
+    """The record of a line of the recordings, with `key`, `value` and `headers`."""
     found = json.loads(line) if isinstance(line, str) else line
     headers = found.get("headers") or {}
     pairs = headers.items() if isinstance(headers, dict) else [(one["key"], one["value"]) for one in headers]
@@ -188,7 +188,7 @@ def send(producer: Producer, topic: str, records: Iterable[Record]) -> None:
 
 
 def content(part: Any) -> bytes | None:
-    """A key, a value or a header as bytes: bytes and None as they are, all else as JSON."""
+    """A key, a value or a header as bytes. Bytes and None stay as they are, everything else becomes JSON."""
     return part if part is None or isinstance(part, bytes) else json.dumps(part, separators=(",", ":")).encode()
 
 

@@ -1,4 +1,4 @@
-"""One Spark session a test run, on a catalog of its own; a project with a namespace of its own a test."""
+"""One Spark session for the whole test run, with its own catalog. Each test has a project with its own namespace."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     try:
         started = Broker(tmp_path_factory.mktemp("broker"))
         started.start()
-    except SiltstoneError as error:  # its jars cannot be had
+    except SiltstoneError as error:  # its jars are not available
         pytest.skip(f"no Kafka broker: {error}")
     yield started
     started.stop()
@@ -66,7 +66,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 @pytest.fixture
 def project(catalog: CatalogSpec, tmp_path: Path) -> ProjectSpec:
-    """A project in a folder of its own; its ledger and change tables live in a namespace of its own."""
+    """A project in its own folder. Its ledgers and change tables are in its own namespace."""
     return _project(tmp_path, catalog, f"silt_{next(_numbers)}")
 
 

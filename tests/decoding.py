@@ -1,4 +1,4 @@
-"""Records and events as frames, decoded as a run decodes them: what tests of the way through Spark start from."""
+"""Records and events as frames, decoded as in a run. Tests of the steps in Spark start from them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from siltstone.engine.steps.control_events import control_rows
 def envelopes(
     lines: DataFrame, source: SourceSpec, declared: Mapping[str, tuple[str, ...] | None] | None = None
 ) -> DataFrame:
-    """The events of records in a frame (file, line, text, perhaps more)."""
+    """The events of records in a frame (file, line, text, and other columns)."""
     return Records(lines.sparkSession, frames=[lines]).events(source, declared or {})
 
 

@@ -1,4 +1,4 @@
-"""Records of Alibaba DTS as its writer encodes them: built from plain values, in both generations of the format."""
+"""Records of Alibaba DTS as its writer encodes them, made from plain values, in both generations of the format."""
 
 import base64
 import io
@@ -36,7 +36,7 @@ def timestamp(seconds: int, micros: int = 0) -> Value:
 
 
 def moment(*parts: int | None) -> Value:
-    """Year, month, day, hour, minute, second, fraction; what is left out is null."""
+    """Year, month, day, hour, minute, second, fraction. Missing parts are null."""
     names = ("year", "month", "day", "hour", "minute", "second", "millis")
     return "DateTime", dict.fromkeys(names) | dict(zip(names, parts, strict=False))
 
@@ -66,7 +66,7 @@ def record(
     keys: dict[str, list[str]] | str | None = '{"PRIMARY":["id"]}',
     **more: Any,
 ) -> dict[str, Any]:
-    """One record. `more`: other fields of it, `source` the source's name."""
+    """One record. `more`: its other fields. `source`: the name of the source."""
     tags = {"readerThroughoutTime": f"{SECOND}500"} | ({"pk_uk_info": keys} if isinstance(keys, str) else {})
     listed = None if types is None else [{"name": name, "dataTypeNumber": kind} for name, kind in types.items()]
     made = {

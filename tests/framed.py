@@ -1,4 +1,4 @@
-"""Debezium's events as Avro in Confluent's frames, and the same as JSON with Kafka Connect's schemas."""
+"""Debezium's events as Avro in Confluent's frames, and as JSON with Kafka Connect's schemas."""
 
 import base64
 import io
@@ -19,7 +19,7 @@ SOURCE_FIELDS = {
 
 
 def named(kind: str, name: str, **more: Any) -> dict[str, Any]:
-    """An Avro type with Connect's name for what it means."""
+    """An Avro type with Connect's name of its logical type."""
     return {"type": kind, "connect.name": name, "connect.version": 1, **more}
 
 
@@ -35,7 +35,7 @@ def record(name: str, fields: Mapping[str, Any], space: str = "srv.shop.items") 
 
 
 def envelope(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of the events of a table with these columns, all of which can be null."""
+    """The schema of the events of a table with these columns. All columns can be null."""
     row = record("Value", {name: ["null", kind] for name, kind in columns.items()})
     source = record("Source", SOURCE_FIELDS, "io.debezium.connector.postgresql")
     transaction = record("block", {"id": "string", "total_order": "long"}, "event")
@@ -58,12 +58,12 @@ def frame(number: int, schema: Any, value: Any) -> bytes:
 
 
 def body(schema: Any, data: bytes) -> Any:
-    """What a frame holds behind its number."""
+    """The value of a frame after its schema id."""
     return fastavro.schemaless_reader(io.BytesIO(data), _parsed(json.dumps(schema)), None)
 
 
 def message(value: bytes | None, key: bytes | None = None, **more: Any) -> str:
-    """A line of a topic: bytes in base64."""
+    """A line of a topic, with its bytes in base64."""
     texts = {name: data and base64.b64encode(data).decode() for name, data in (("key", key), ("value", value))}
     return json.dumps({"topic": "srv.shop.items", **texts, **more})
 

@@ -1,8 +1,8 @@
-"""The long tests, and their result written down in LONG.md: `make test-long`.
+"""Run the long tests, and write the results to LONG.md: `make test-long`.
 
     python -m tests.long [--part NAME ...]
 
-Without parts, all. What LONG.md says of other parts stays.
+Without --part, all parts run. LONG.md keeps the lines of the other parts.
 """
 
 import argparse
@@ -19,15 +19,17 @@ PAGE = ROOT / "tests" / "LONG.md"
 PARTS = ("unit", "quality", "conformance", "e2e")
 COLUMNS = ("part", "tests", "passed", "failed", "skipped", "seconds", "when (UTC)", "commit")
 HEADING = "The last run of the long tests"
-WORDS = "`make test-long`: what `make test` leaves out because it takes minutes. Skipped: what it needs is not there."
+WORDS = (
+    "`make test-long`: the tests that `make test` omits because they take minutes. Skipped: a requirement is missing."
+)
 
 
 def main() -> int:
     """Run the parts, write their results, and give the worst exit code."""
-    asked = argparse.ArgumentParser(description="Runs the tests that take minutes.")
-    asked.add_argument("--part", action="append", choices=PARTS)
+    parser = argparse.ArgumentParser(description="Runs the tests that take minutes.")
+    parser.add_argument("--part", action="append", choices=PARTS)
     rows, worst = kept(PAGE, PARTS), 0
-    for part in asked.parse_args().part or PARTS:
+    for part in parser.parse_args().part or PARTS:
         counts, code = run(part)
         rows[part] = (part, *map(str, counts), *when_and_commit())
         worst = max(worst, code)
@@ -37,17 +39,19 @@ def main() -> int:
 
 
 def run(part: str) -> tuple[tuple[int, ...], int]:
-    """One part: tests, passed, failed, skipped and seconds; and pytest's exit code."""
+    """Run one part. Gives its numbers of tests, passed, failed, skipped and seconds, and pytest's exit code."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", f"tests/{part}", "-m", "slow", "-o", "timeout=3600"]
         code = subprocess.run([*command, f"--junitxml={report}"], cwd=ROOT, check=False).returncode
         suites = ET.parse(report).getroot().iter("testsuite") if report.exists() else ()
-        told = [
+        totals = [
             tuple(int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")) for suite in suites
         ]
-    tests, failures, errors, skipped = (sum(numbers) for numbers in zip(*told, strict=True)) if told else (0, 0, 0, 0)
+    tests, failures, errors, skipped = (
+        (sum(numbers) for numbers in zip(*totals, strict=True)) if totals else (0, 0, 0, 0)
+    )
     failed = failures + errors
     return (tests, tests - failed - skipped, failed, skipped, round(time.monotonic() - began)), code
 

@@ -1,8 +1,8 @@
-"""The judge: the fold of DESIGN.md in plain Python, one function a rule, as short as it stays obvious.
+"""The oracle: the fold in plain Python, one function for each rule, as short as it stays clear.
 
 A change is a dict: key (tuple; None: truncate), op, row, present (None: all of row, or a set of columns), before (dict
 or None), position (str; None: only a READ), commit_ts and ingest_ts (microseconds), tx_id, tx_order, old_key, new_key
-(tuple or None), content (orderable). A window: (open_position, open_ts, close_position, close_ts), None = still open.
+(tuple or None), content (orderable). A window is (open_position, open_ts, close_position, close_ts); None: still open.
 """
 
 from dataclasses import dataclass, field
@@ -29,10 +29,10 @@ def fold(changes, windows, rules):
     return history, [row for row in history if row["_is_current"]]
 
 
-def unique(changes, skew):
-    """Identity is (key, position, op, content), without a position the time; of redeliveries one stands for all: of
-    READs the earliest, of deletes the half of a key change, of what is left the one that was processed first. It knows
-    the offsets of all, and carries the columns of all."""
+def without_redeliveries(changes, skew):
+    """Each change once. Its identity is (key, position, op, content), and its time if it has no position. Of
+    redelivered READs the earliest counts, of deletes the half of a key change, otherwise the change that was processed
+    first. It has the offsets and the columns of all."""
 
     def identity(c):
         return (
@@ -47,38 +47,38 @@ def unique(changes, skew):
         at = c["op"] == "read" and time_of(c, skew)
         return at, not c["new_key"], tx_order(c), c["ingest_ts"], c["commit_ts"] or 0
 
-    def stood(same):
+    def merged(same):
         starts = [c["before"] for c in same if c["before"] is not None]
         offsets = sorted({offset(c)[1] for c in same if c["op"] != "read" and not offset(c)[0]})
-        told = [c["present"] for c in same]
+        presents = [c["present"] for c in same]
         start = starts[0] if starts and all(each == starts[0] for each in starts) else None
-        whole = {"offsets": offsets, "present": None if None in told else set().union(*told)}
+        whole = {"offsets": offsets, "present": None if None in presents else set().union(*presents)}
         return same[0] | whole | {"starts": start}
 
     ordered = sorted(changes, key=lambda c: (identity(c), first(c)))
-    return [stood(list(same)) for _, same in groupby(ordered, identity)]
+    return [merged(list(same)) for _, same in groupby(ordered, identity)]
 
 
-def settled(streamed):
-    """Each change at the last of its offsets that is a change of its own: what a source sends again stands beside its
-    original, what happened again at one position where it happened last."""
+def with_last_offset(streamed):
+    """Each change with the last of its offsets that is not a redelivery. A redelivered change stays next to its
+    original. A change that happened twice at one position counts where it happened last."""
     copies = sorted(((at, n) for n, c in enumerate(streamed) for at in c["offsets"]))
-    stands, behind = {}, {}
+    last_offsets, previous_at = {}, {}
     for at, n in copies:
         change = streamed[n]
-        previous, counts = behind.get(change["position"], (None, None))
+        previous, counts = previous_at.get(change["position"], (None, None))
         if at == change["offsets"][0]:
             counts = None
-        elif counts is None:  # of copies right behind each other the first decides for all
+        elif counts is None:  # the first of consecutive copies decides for all
             counts = follows(change, previous)
         if counts is not False:
-            stands[n] = at
-        behind[change["position"]] = change, counts
-    return [change | {"kafka_offset": stands.get(n)} for n, change in enumerate(streamed)]
+            last_offsets[n] = at
+        previous_at[change["position"]] = change, counts
+    return [change | {"kafka_offset": last_offsets.get(n)} for n, change in enumerate(streamed)]
 
 
 def follows(change, previous):
-    """A row is inserted where there is none, and the image before a change is the row as it was."""
+    """Whether a change can follow another: an insert needs an absent row, others need the row of their before image."""
     is_gone = previous["op"] in ("delete", "truncate")
     if change["op"] == "insert":
         return is_gone
@@ -90,12 +90,12 @@ MOST_CHAINED = 16
 
 
 def start_of(change):
-    """The state that a change starts from; None where it is not known."""
+    """The state from which a change starts; None: unknown."""
     return GONE if change["op"] == "insert" else change["starts"] if change["op"] in ("update", "delete") else None
 
 
 def end_of(change):
-    """The state that a change leaves the row in; None where it does not carry all of it."""
+    """The state in which a change leaves the row; None: the change does not have all of it."""
     return GONE if change["op"] in ("delete", "truncate") else change["row"] if change["present"] is None else None
 
 
@@ -103,32 +103,33 @@ def by_op(change):
     return ("insert", "update", "truncate", "delete").index(change["op"]), change["content"]
 
 
-def chained(tied):
-    """Changes of which nothing but ops and images tells the order, from the end: nothing starts from the last one, and
-    before each stands one that ends where it starts. What leads on from a row of before comes first, else by op."""
+def in_chain(tied):
+    """Changes that only their ops and images order. The chain is built from its end: no change starts from the state of
+    the last one, and each change ends in the state from which the next one starts. Changes that continue an old row
+    come first. Otherwise the op decides."""
     if len(tied) > MOST_CHAINED or all(start_of(c) in (None, GONE) for c in tied):
         return sorted(tied, key=by_op)
-    old, ordered, left = old_lives(tied), [], sorted(tied, key=by_op)
+    old, ordered, left = of_old_rows(tied), [], sorted(tied, key=by_op)
     while left:
         start = start_of(ordered[0]) if ordered else None
         fitting = [c for c in left if start is not None and end_of(c) == start]
-        last = [c for c in left if not any(leads(c, other) for other in left)]
+        last = [c for c in left if not any(is_followed_by(c, other) for other in left)]
         chosen = max(fitting or last or left, key=lambda c: (by_op(c) not in old, by_op(c)))
         left.remove(chosen)
         ordered.insert(0, chosen)
     return ordered
 
 
-def leads(change, other):
+def is_followed_by(change, other):
     return other is not change and end_of(change) is not None and end_of(change) == start_of(other)
 
 
-def old_lives(tied):
-    """The changes that start from a row which none of them made, and those that lead on from these, row by row."""
+def of_old_rows(tied):
+    """The changes that start from a row that none of them made, and the changes that continue such a row."""
     rows = [c for c in tied if start_of(c) not in (None, GONE)]
-    old = [c for c in rows if not any(leads(other, c) for other in tied)]
+    old = [c for c in rows if not any(is_followed_by(other, c) for other in tied)]
     for change in old:
-        old += [c for c in rows if c not in old and leads(change, c)]
+        old += [c for c in rows if c not in old and is_followed_by(change, c)]
     return {by_op(c) for c in old}
 
 
@@ -140,7 +141,7 @@ def with_turns(streamed):
 
     tied = [c for c in streamed if c["tx_order"] is None and c.get("kafka_offset") is None]
     rest = [c | {"turn": 0} for c in streamed if c not in tied]
-    groups = [chained(list(group)) for _, group in groupby(sorted(tied, key=place), place)]
+    groups = [in_chain(list(group)) for _, group in groupby(sorted(tied, key=place), place)]
     return rest + [c | {"turn": turn} for group in groups for turn, c in enumerate(group)]
 
 
@@ -149,13 +150,13 @@ def tx_order(change):
 
 
 def offset(change):
-    """Where it stands in its partition, where nothing tells the order in its transaction."""
-    told = change.get("kafka_offset") if change["tx_order"] is None else None
-    return told is None, told or 0
+    """The offset in the partition, if the transaction gives no order."""
+    known = change.get("kafka_offset") if change["tx_order"] is None else None
+    return known is None, known or 0
 
 
 def time_of(change, skew):
-    """The commit time; one from the future is replaced by the event's own processing time plus the allowed skew."""
+    """The commit time. A time in the future is replaced by the processing time of the event plus the allowed skew."""
     return change["ingest_ts"] if change["commit_ts"] is None else min(change["commit_ts"], change["ingest_ts"] + skew)
 
 
@@ -164,10 +165,10 @@ def carried(change):
 
 
 def in_order(streamed):
-    """Position; then the delete half of a key change; then order in the transaction, or the offset, or the chain of
-    images; then content."""
+    """The order: position; then the delete half of a key change; then the order in the transaction, the offset, or the
+    chain of images; then content."""
     ordered = []
-    for change in sorted(with_turns(settled(streamed)), key=order):
+    for change in sorted(with_turns(with_last_offset(streamed)), key=order):
         ordered.insert(place_in_transaction(change, ordered), change)
     return ordered
 
@@ -178,8 +179,8 @@ def order(c):
 
 
 def place_in_transaction(change, ordered):
-    """A key change's delete of another row than its transaction inserted under that key goes before that insert: the
-    first one, for then the row from before is gone."""
+    """The place of a key change's delete. If its transaction inserted another row under that key, the delete goes
+    before that insert. Only the first such delete does, because the old row is gone then."""
     image = {}
     if change["op"] == "delete" and change["new_key"] and change["before"] and change["tx_id"] is not None:
         for place, earlier in reversed(list(enumerate(ordered))):
@@ -194,7 +195,7 @@ def place_in_transaction(change, ordered):
 
 
 def window_of(read, windows, skew):
-    """Where a READ's window opens ('~': unknown) and closes, and the earliest time known of it."""
+    """The open position ('~': unknown) and the close position of a READ's window, and its earliest known time."""
     holding = [w for w in windows if w[2] is not None and w[0] <= read["position"] <= w[2]]
     opened, open_ts, close, _ = max(holding, key=lambda w: (w[2], w[0]), default=("~", None, read["position"], None))
     at = time_of(read, skew)
@@ -202,7 +203,7 @@ def window_of(read, windows, skew):
 
 
 def superseding(read, stream, windows, rules):
-    """The streamed changes that the READ's window contains; a READ without position and time yields to all."""
+    """The streamed changes inside a READ's window. A READ without position and time yields to all changes."""
     if read["position"] is None:
         at = time_of(read, rules.skew)
         inside = [c for c in stream if at - rules.guard <= time_of(c, rules.skew) <= at + rules.skew]
@@ -213,9 +214,9 @@ def superseding(read, stream, windows, rules):
 
 
 def place_of(read, stream, windows, rules):
-    """How many streamed changes stand before a READ, less one, and the close of its window ('~': after all others).
+    """How many streamed changes are before a READ, minus one, and the close of its window ('~': after all others).
 
-    Without a position: all before the first one, in order, that is later than the window; without a time, none.
+    Without a position, these are all changes before the first one that is later than the window. Without a time, none.
     """
     if read["position"] is None and read["commit_ts"] is None:
         return -1, ""
@@ -226,37 +227,37 @@ def place_of(read, stream, windows, rules):
     return max((n for n, c in enumerate(stream) if c["position"] <= close), default=-1), close
 
 
-def left_of(read, superseders):
-    """The columns of a READ that no superseding change carries: a delete and a truncate carry all, and so does an
-    insert that takes over what another key leaves."""
+def columns_left(read, superseders):
+    """The columns of a READ that no superseding change has. A delete and a truncate have all columns, and so does an
+    insert that takes values from another key."""
     taken = {column for change in superseders for column in carried(change)}
     whole = any(c["op"] in ("delete", "truncate") or (c["op"] == "insert" and c["old_key"]) for c in superseders)
     return {} if whole else {c: v for c, v in carried(read).items() if c not in taken}
 
 
 class Source:
-    """All changes of one table; keys depend on each other by truncates and key changes only."""
+    """All changes of one table. Keys depend on each other only by truncates and key changes."""
 
     def __init__(self, changes, windows, rules):
-        self.windows, self.rules, self.own, changes = windows, rules, {}, unique(changes, rules.skew)
+        self.windows, self.rules, self.own, changes = windows, rules, {}, without_redeliveries(changes, rules.skew)
         for change in changes:
             if change["key"] is not None:
                 self.own.setdefault(change["key"], []).append(change)
         self.truncates = [c for c in changes if c["key"] is None]
 
     def sequence(self, key):
-        """The key's changes in order: (change, the columns of it that count, superseded?)."""
+        """The key's changes in order: (change, its columns that count, superseded?)."""
         stream = in_order([c for c in self.own[key] if c["op"] != "read"] + self.truncates)
         steps = [((n,), c, carried(c), False) for n, c in enumerate(stream)]
         for read in (c for c in self.own[key] if c["op"] == "read"):
             winners = superseding(read, stream, self.windows, self.rules)
             after, close = place_of(read, stream, self.windows, self.rules)
             place = after, close, read["position"] or "", time_of(read, self.rules.skew), read["content"]
-            steps.append((place, read, left_of(read, winners), bool(winners)))
+            steps.append((place, read, columns_left(read, winners), bool(winners)))
         return [step[1:] for step in sorted(steps, key=lambda step: step[0])]
 
     def states(self, key):
-        """(change, the known columns before it and after it, live after it?, ever opened?, does it open a version?)."""
+        """(change, known columns before it, known columns after it, live after it?, ever opened?, opens a version?)."""
         known, live, opened = {}, False, False
         for change, columns, superseded in self.sequence(key):
             before, opens = known, False
@@ -273,7 +274,8 @@ class Source:
             yield change, before, known, live, opened, opens
 
     def old_state(self, insert):
-        """What the old key of a key change knew just before the delete half, its key apart; without one, nothing."""
+        """The known columns of a key change's old key before its delete half, without the key. Without a delete:
+        nothing."""
 
         def is_half(c):
             return c["op"] == "delete" and (c["position"], c["new_key"]) == (insert["position"], insert["key"])
@@ -284,13 +286,13 @@ class Source:
         return {c: v for c, v in state.items() if c not in self.rules.keys}
 
     def differs(self, known, new, is_read):
-        """On the tracked columns as they are shown; a READ only fills what was unknown."""
+        """Whether the tracked columns differ as they are shown. A READ only fills unknown columns."""
         compared = [c for c in self.rules.tracked or self.rules.columns if c in known or not is_read]
         shown = self.rules.defaults
         return any(known.get(c, shown.get(c)) != new.get(c, shown.get(c)) for c in compared)
 
     def versions(self, key):
-        """Half-open intervals that tile time; what changes in place changes the version it finds open."""
+        """The versions: half-open intervals without gaps. A change in place changes the open version."""
         rows = []
         for change, _, known, live, opened, opens in self.states(key):
             if opens:

@@ -1,24 +1,24 @@
-"""The judge of tables without a key: images are counted, one rule an op. It leans on `tests/oracle.py` for the rest.
+"""The oracle for tables without a key. It counts images, with one rule for each op.
 
-A change is as there; its key is the whole row, an update to another row comes as a delete and an insert. `content`
-tells equal rows at one position apart.
+The other rules are in `tests/oracle.py`. Changes have the same form. The key is the whole row, and an update to another
+row is a delete and an insert. `content` distinguishes equal rows at one position.
 """
 
 from itertools import groupby, pairwise
 
-from tests.oracle import Source, order, place_of, settled, superseding, time_of, window_of, with_turns
+from tests.oracle import Source, order, place_of, superseding, time_of, window_of, with_last_offset, with_turns
 
 ALL = 1 << 40
 
 
 def fold_copies(changes, windows, rules):
-    """History rows, those of one image and copy together and in order."""
+    """History rows. The rows of one image and copy are together and in order."""
     source = Source(changes, windows, rules)
     return [row for key in sorted(source.own, key=repr) for row in Copies(source, key).rows()]
 
 
 class Copies:
-    """One image: how many of it there are after each change, and the versions of each copy."""
+    """One image: how many copies of it there are after each change, and the versions of each copy."""
 
     def __init__(self, source, key):
         self.source, self.key, self.rules, self.versions = source, key, source.rules, {}
@@ -27,7 +27,7 @@ class Copies:
         count = 0
         for change, nth in self.sequence():
             count = getattr(self, change["op"])(change, nth, count)
-        return [row for copy in sorted(self.versions) for row in self.tiled(copy)]
+        return [row for copy in sorted(self.versions) for row in self.with_ends(copy)]
 
     def insert(self, change, nth, count):
         self.begin(change, count + 1, "insert")
@@ -44,13 +44,13 @@ class Copies:
         return 0
 
     def update(self, change, nth, count):
-        """An update that changes nothing: there is a row."""
+        """An update without a change shows that there is a row."""
         if not count:
             self.begin(change, 1, "update")
         return max(count, 1)
 
     def read(self, change, nth, count):
-        """The nth of equal READs: there are so many rows."""
+        """The nth of equal READs shows that there are at least n rows."""
         if nth > count:
             self.begin(change, nth, "read")
         return max(count, nth)
@@ -61,7 +61,7 @@ class Copies:
         since = max(since, rows[-1]["_valid_from"]) if rows else since
         rows.append({"_copy": copy, "_valid_from": since, "_op": op, "_position": change["position"]})
 
-    def tiled(self, copy):
+    def with_ends(self, copy):
         rows = self.versions[copy]
         for row, following in pairwise([*rows, None]):
             row["_valid_to"] = following and following["_valid_from"]
@@ -69,22 +69,22 @@ class Copies:
         return [row | {"key": self.key} for row in rows]
 
     def sequence(self):
-        """The changes in order; READs that may have missed a delete in their window are left out."""
+        """The changes in order, without the READs that may have missed a delete in their window."""
         own = self.source.own[self.key]
         streamed = [c for c in own if c["op"] != "read"] + self.source.truncates
-        stream = sorted(with_turns(settled(streamed)), key=order)
+        stream = sorted(with_turns(with_last_offset(streamed)), key=order)
         steps = [((n,), c, None) for n, c in enumerate(stream)]
-        reads = sorted((c for c in own if c["op"] == "read"), key=self.together)
-        for _, group in groupby(reads, self.together):
+        reads = sorted((c for c in own if c["op"] == "read"), key=self.group_of)
+        for _, group in groupby(reads, self.group_of):
             equal = sorted(group, key=lambda c: c["content"])
-            for nth, read in enumerate(equal[: max(0, len(equal) - self.gone(equal[0], stream))], 1):
+            for nth, read in enumerate(equal[: max(0, len(equal) - self.maybe_deleted(equal[0], stream))], 1):
                 after, close = place_of(read, stream, self.source.windows, self.rules)
                 at = time_of(read, self.rules.skew)
                 steps.append(((after, close, read["position"] or "", at, read["content"]), read, nth))
         return [step[1:] for step in sorted(steps, key=lambda step: step[0])]
 
-    def together(self, read):
-        """What READs that tell of one image together have in common."""
+    def group_of(self, read):
+        """What equal READs of one query have in common."""
         at = time_of(read, self.rules.skew)
         timed = read["position"] is None
         return (
@@ -93,8 +93,8 @@ class Copies:
             timed * at,
         )
 
-    def gone(self, read, stream):
-        """How many rows of the image may have gone after the READ."""
+    def maybe_deleted(self, read, stream):
+        """How many rows of the image may have been deleted after the READ."""
         inside = superseding(read, stream, self.source.windows, self.rules)
         if read["position"] is None and read["commit_ts"] is None and stream:
             return ALL

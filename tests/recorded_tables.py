@@ -1,8 +1,8 @@
-"""The tables of the recorded streams, and canonical values to compare events, truth and stored rows by.
+"""The tables of the recorded streams, and canonical values to compare events, true rows and stored rows.
 
-Canonical: int, str, bool, Decimal, float (NaN and infinities as text), bytes, tuple; moments, times of day and
-intervals as microseconds, dates as days since 1970, bits as a number, JSON as sorted text. What no stored type can
-hold (infinity, zero dates, years before Christ or beyond 9999) is None.
+Canonical values are: int, str, bool, Decimal, float (NaN and infinities as text), bytes, tuple. Timestamps, times of
+day and intervals are microseconds, dates are days since 1970, bits are a number, JSON is sorted text. A value that no
+stored type can hold (infinity, zero dates, years before 1 or after 9999) is None.
 """
 
 import base64
@@ -25,7 +25,7 @@ def micros(value: datetime) -> int:
 def moment(text: str) -> int | None:
     try:
         return micros(datetime.fromisoformat(text))
-    except ValueError:  # infinity, zero dates, years before Christ or beyond 9999
+    except ValueError:  # infinity, zero dates, years before 1 or after 9999
         return None
 
 
@@ -56,7 +56,7 @@ def clock_utc(text: str) -> int:
 
 
 def interval(text: str) -> int:
-    """PostgreSQL's interval as Debezium's microseconds: a month is a twelfth of 365.25 days."""
+    """PostgreSQL's interval in Debezium's microseconds: a month is a twelfth of 365.25 days."""
     total = Decimal(0)
     words = text.split()
     if words and ":" in words[-1]:
@@ -76,7 +76,7 @@ def any_scale(value: dict[str, Any]) -> Decimal:
 
 
 def single(value: Any) -> float | str:
-    """A four-byte number: the truth's shortest text and the stored value round to the same one."""
+    """A 4-byte float: the shortest text of the true row and the stored value round to the same number."""
     number = real(value)
     return struct.unpack("f", struct.pack("f", number))[0] if isinstance(number, float) else number
 
@@ -100,7 +100,7 @@ def listed(of: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 @dataclass(frozen=True)
 class Column:
-    """A column's type in a spec; its canonical value from the event's JSON, the truth's JSON and a stored row."""
+    """A column: its type in a spec, and its canonical value from an event, from a true row and from a stored row."""
 
     type: str
     event: Callable[[Any], Any] = same
@@ -113,7 +113,7 @@ def decimal(precision: int, scale: int) -> Column:
 
 
 def stamp(type_: str, unit: int | None) -> Column:
-    """unit: microseconds of one in the event; None: the event has text."""
+    """`unit`: the microseconds of one unit in the event. None: the event has text."""
     return Column(type_, moment if unit is None else lambda n: real_moment(n * unit), moment, micros)
 
 
@@ -122,8 +122,10 @@ FLAG = Column("boolean", bool, bool)
 DATE = Column("date", real_day, day, lambda d: (d - date(1970, 1, 1)).days)
 BYTES = Column(
     "binary", base64.b64decode, lambda t: bytes.fromhex(t[2:]), bytes
-)  # PostgreSQL's truth: \\x and hexadecimal
-BASE64 = Column("binary", base64.b64decode, lambda t: base64.b64decode(t[7:]), bytes)  # MariaDB's truth: base64:...
+)  # PostgreSQL's true rows have \\x and hexadecimal
+BASE64 = Column(
+    "binary", base64.b64decode, lambda t: base64.b64decode(t[7:]), bytes
+)  # MariaDB's true rows have base64:...
 
 
 def json_of(truth: Callable[[Any], Any]) -> Column:
@@ -135,16 +137,16 @@ class Table:
     name: str
     keys: tuple[str, ...]
     columns: dict[str, Column]
-    defaults: Row = field(default_factory=dict)  # of columns added while recording
+    defaults: Row = field(default_factory=dict)  # of columns that were added during the recording
 
     def canonical(self, row: Row, side: str) -> Row:
-        """The row with its values (the event's, the truth's, the stored ones) made canonical; absent stays absent."""
+        """The row of the event, of the true rows or of the table, with canonical values. Absent columns stay absent."""
         values = {c: getattr(self.columns[c], side) for c in self.columns if c in row}
         return {c: None if row[c] is None else convert(row[c]) for c, convert in values.items()}
 
 
 def sized(length: int) -> Column:
-    """Bits of a fixed length: little-endian bytes in the event, text of 0 and 1 stored; a flag for one bit."""
+    """Bits of a fixed length: little-endian bytes in the event, a text of 0 and 1 in the table. One bit is a flag."""
 
     def event(value: Any) -> int:
         return int(value) if isinstance(value, bool) else int.from_bytes(base64.b64decode(value), "little")

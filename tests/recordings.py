@@ -1,4 +1,4 @@
-"""Plain-Python reading of the recorded streams and of the truth beside them: changes as the oracle takes them."""
+"""Read the recorded streams, and the true rows that belong to them, in plain Python. The oracle takes these changes."""
 
 import base64
 import gzip
@@ -15,7 +15,7 @@ from tests.recorded_tables import POSTGRESQL, Row, Table
 DATA = Path(os.environ.get("SILTSTONE_SHARED", Path(__file__).resolve().parents[2] / "shared")) / "data"
 PLACEHOLDER = "__debezium_unavailable_value"
 PLACEHOLDERS = (PLACEHOLDER, base64.b64encode(PLACEHOLDER.encode()).decode())
-SNAPSHOTS = {  # where the first READs of a table stand in the source's log, as the truth counts it
+SNAPSHOTS = {  # the position in the log at which the first READs of the tables were made
     "postgresql/events.noschema.jsonl.gz": 396_452_864,
     "postgresql/events.schema.jsonl.gz": 396_098_312,
     "mariadb/debezium.noschema.jsonl.gz": ("mbin.000001", 113_978, 0),
@@ -51,7 +51,7 @@ def headers_of(event: Row) -> Row:
 
 
 def change(event: Row, value: Row, table: Table) -> Row:
-    """An event as the oracle's change, its values canonical."""
+    """An event as a change of the oracle, with canonical values."""
     op = {"r": "read", "c": "insert", "u": "update", "d": "delete", "t": "truncate"}[value["op"]]
     source, headers, transaction = value["source"], headers_of(event), value["transaction"] or {}
     raw = value["before"] if op == "delete" else value["after"]
@@ -118,7 +118,7 @@ def truth_final(table: Table) -> dict[tuple[Any, ...], Row]:
 
 
 def truth_changes(table: Table) -> Iterator[tuple[Any, Row | None, Row | None]]:
-    """(where committed, old row, new row) of every committed change, in commit order; a truncate has neither row."""
+    """(commit position, old row, new row) of every committed change, in commit order. A truncate has neither row."""
     name = table.name.partition(".")[2]
     if table.name in POSTGRESQL:
         for line in lines(DATA / f"postgresql/truth/{name}.history.jsonl.gz"):
@@ -135,7 +135,7 @@ def truth_changes(table: Table) -> Iterator[tuple[Any, Row | None, Row | None]]:
 
 
 def truth_images(table: Table, since: Any) -> dict[tuple[Any, ...], list[Row | None]]:
-    """Per key the sequence of distinct consecutive images (None: no row) from the state at `since` on."""
+    """The sequence of images of each key, from the state at `since` on. None: no row. No two in a row are equal."""
     now: dict[tuple[Any, ...], Row | None] = {}
     images: dict[tuple[Any, ...], list[Row | None]] = {}
 

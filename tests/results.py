@@ -1,4 +1,4 @@
-"""Pages of results that are checked in: what a long run found last, one line a part of it."""
+"""Checked-in pages of results: the last result of a long run, with one line for each part."""
 
 import os
 import platform
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def kept(page: Path, known: Collection[str]) -> dict[str, Sequence[str]]:
-    """The lines of the page as it is, by their part."""
+    """The lines of the current page by their part."""
     lines = page.read_text(encoding="utf-8").splitlines() if page.exists() else []
     rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines if line.startswith("| ")]
     return {row[0]: row for row in rows if row[0] in known}
@@ -25,7 +25,7 @@ def write(
     rows: Mapping[str, Sequence[str]],
     known: Sequence[str],
 ) -> None:
-    """Write the page with a line for each known part that has one."""
+    """Write the page with one line for each known part that has a result."""
     lines = [f"# {heading}", "", words, ""]
     lines += [f"Last on {os.cpu_count()} cores, Python {platform.python_version()}.", ""]
     lines += [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
@@ -34,9 +34,11 @@ def write(
 
 
 def when_and_commit() -> tuple[str, str]:
-    """The time, and the tree that was run: what a line ends with."""
+    """The current time, and the commit of the tree that was run: the last columns of a line."""
     commit = _git("rev-parse", "--short", "HEAD")
-    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!*.md")  # pages are not run
+    changed = _git(
+        "status", "--porcelain", "--untracked-files=no", "--", ".", ":!*.md"
+    )  # changes of pages do not count
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M}", f"{commit}-dirty" if changed else commit
 
 

@@ -1,6 +1,6 @@
 """A Kafka broker with TLS: SASL over TLS (PLAIN, SCRAM, OAUTHBEARER) on one port, client certificates on another.
 
-openssl makes the certificates. The broker accepts unsigned tokens: what is tried is siltstone's side.
+openssl makes the certificates. The broker accepts unsigned tokens, because the tests are about siltstone's side.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ unsecuredLoginStringClaim_sub="broker";
 
 @dataclass
 class SecureBroker(Broker):
-    """The broker. Clients need its files `ca.crt`, `client.crt` and `client.key`; `other.crt` is not trusted."""
+    """The broker. Clients need its files `ca.crt`, `client.crt` and `client.key`. `other.crt` is not trusted."""
 
     format_options: Sequence[str] = tuple(
         option
@@ -79,7 +79,7 @@ class SecureBroker(Broker):
 
 
 def make_certificates(folder: Path) -> None:
-    """An authority, a certificate of the broker and one of a client; and a client's of an authority of its own."""
+    """Make an authority, certificates of the broker and of a client, and a certificate that is not trusted."""
     authority(folder, "ca")
     certificate(folder, "broker", "ca")
     certificate(folder, "client", "ca", KEY_WORDS)
@@ -94,7 +94,7 @@ def authority(folder: Path, name: str) -> None:
 
 
 def certificate(folder: Path, name: str, by: str, words: str | None = None) -> None:
-    """A certificate for 127.0.0.1, with its key; encrypted where `words` are given."""
+    """A certificate for 127.0.0.1, with its key. With `words`, the key is encrypted."""
     openssl(folder, "req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.plain", "-out", f"{name}.csr",
             "-subj", f"/CN={name}")  # fmt: skip
     (folder / f"{name}.ext").write_text("subjectAltName=IP:127.0.0.1\n", encoding="utf-8")
@@ -111,7 +111,7 @@ def openssl(folder: Path, *arguments: str) -> None:
 
 @contextmanager
 def token_endpoint() -> Iterator[str]:
-    """The address of an endpoint that gives a client of the right secret a token (OAuth 2, client credentials)."""
+    """The address of an endpoint that gives a token to a client with the right secret (OAuth 2, client credentials)."""
 
     class Endpoint(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -127,7 +127,7 @@ def token_endpoint() -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Nothing on standard error."""
+            """Print no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -141,7 +141,7 @@ def token_endpoint() -> Iterator[str]:
 
 
 def token() -> str:
-    """A token without a signature, of five minutes."""
+    """A token without a signature, which is valid for five minutes."""
     now = int(time.time())
     parts = ({"alg": "none"}, {"sub": USER, "iat": now, "exp": now + 300})
     encoded = [base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts]

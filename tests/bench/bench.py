@@ -1,9 +1,9 @@
-"""Measures catch-up against the floor and the usual recipe, in one process and on the same lines.
+"""Measure catch-up against the floor and the usual recipe, in one process and on the same lines.
 
     make bench                                        # or: python -m tests.bench.bench
     python -m tests.bench.bench --small --only floor,recipe --json out.json
 
-Every result is checked against what the generator knows before its time is shown.
+Every result is compared with the numbers that the generator knows, before its time is shown.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ CHECKED = "catch-up with checks"
 FROM_FILES, FROM_TOPICS = "catch-up from files", "catch-up from topics"
 IN_ORDER, LATE = "half a night, in order", "half a night, 1 % late"
 SMALL = Size(100_000, 30_000, 200_000)
-# Large enough for the plans of a large night: a small one is planned lightly, without a line of generated code.
+# Large enough for the same plans as a large night: Spark plans a small night without generated code.
 WARM_UP = Size(100_000, 30_000, 250_000)
-GROWN = 4  # how many times the batch, and the table, grows
+GROWN = 4  # the growth factor of the batch and of the table
 PROGRESS = Console(stderr=True)
 SPARK_CONF = {"spark.driver.memory": "8g", "spark.sql.shuffle.partitions": "8"}
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measured run; `cpu_seconds` of all the JVM's threads tell what a busy machine made of `seconds`."""
+    """One measured run. `cpu_seconds` of all threads of the JVM show whether the machine was busy with other work."""
 
     what: str
     size: Size
@@ -62,14 +62,14 @@ class Measurement:
 
 
 class Bench:
-    """One session, a folder for tables and one for input, and what has been measured in them."""
+    """One session, a folder for tables and one for input, and the measurements."""
 
     def __init__(self, spark: SparkSession, tables: Path, lines: Path, only: frozenset[str]) -> None:
         self.spark, self.tables, self.lines, self.only = spark, tables, lines, only
         self.measurements: list[Measurement] = []
 
     def measure(self, size: Size) -> None:
-        """Everything that was asked for, once at this size."""
+        """Run all requested measurements once, at this size."""
         given = inputs(size, self.lines)
         _read_through(given.snapshot, given.events)
         if "floor" in self.only:
@@ -93,7 +93,7 @@ class Bench:
                 self._nights(FROM_TOPICS, given, lake, TopicProject(self.spark, lake, lake.root / "project", filled))
 
     def seconds(self, what: str, size: Size) -> float | None:
-        """The time of one measured run, if it ran."""
+        """The seconds of a measured run, if it ran."""
         return next((one.seconds for one in self.measurements if (one.what, one.size) == (what, size)), None)
 
     def _floor(self, given: Inputs) -> None:
@@ -127,7 +127,7 @@ class Bench:
             phases |= project.catch_up()
 
     def _nights(self, what: str, given: Inputs, lake: Lake, project: Project) -> None:
-        """The snapshot and the night, wherever the project has them."""
+        """Measure the snapshot and the night of a project."""
         project.receive(given.snapshot, "0-snapshot")
         with self._timed(f"{what}, initial load", given.size) as phases:
             phases |= project.catch_up()
@@ -137,11 +137,11 @@ class Bench:
         self._check(given.expected, project.latest, project.history, tombstone="_op = 'delete'")
 
     def _checks(self, given: Inputs, lake: Lake) -> None:
-        """The same nights, each with its checks: how many seconds of a run are theirs."""
+        """Measure the same runs with checks. The phases have the seconds of the checks."""
         self._nights(CHECKED, given, lake, Project(self.spark, lake, lake.root / "project", checks=True))
 
     def _late(self, given: Inputs, lake: Lake) -> None:
-        """Half a night after the other half: once in order, once with changes among it that came too late for that."""
+        """Measure the second half of a night: once in order, and once with changes that belong into the first half."""
         cut = halves(given.events, lake.root / "halves")
         project = Project(self.spark, lake, lake.root / "project")
         project.receive(given.snapshot, "0-snapshot")
@@ -158,7 +158,7 @@ class Bench:
         self._check(given.expected, project.latest, project.history, tombstone="_op = 'delete'")
 
     def _check(self, expected: Expected, latest: str, history: str, tombstone: str | None = None) -> None:
-        """Stops where the tables are not what they must be: a wrong result has no time."""
+        """Stop if the tables do not have the expected rows: a wrong result has no time."""
         of_history = [f"count_if(NOT ({tombstone or 'false'}))", f"count_if({tombstone or 'false'})"]
         of_latest = ["count(*)", "cast(sum(balance) * 100 as bigint)"]
         found = (
@@ -171,7 +171,7 @@ class Bench:
             raise RuntimeError(f"{latest}: live keys, cents, versions, tombstones are {found}, not {wanted}")
 
     def _cpu_seconds(self) -> float:
-        """Processor time of the JVM until now; 0 where the system has no /proc."""
+        """The processor time of the JVM until now; 0 if the system has no /proc."""
         stat = Path("/proc", str(self.spark.sparkContext._gateway.proc.pid), "stat")
         if not stat.exists():
             return 0.0
@@ -180,7 +180,7 @@ class Bench:
 
     @contextmanager
     def _lake(self, name: str) -> Iterator[Lake]:
-        """A new empty lake, gone afterwards."""
+        """A new empty lake, which is removed afterwards."""
         lake = Lake(f"{name}_{uuid.uuid4().hex}", self.tables / name)
         lake.attach(self.spark)
         yield lake
@@ -189,7 +189,7 @@ class Bench:
     @contextmanager
     def _timed(self, what: str, size: Size) -> Iterator[dict[str, float]]:
         phases: dict[str, float] = {}
-        self.spark.sparkContext._jvm.System.gc()  # what the run before has left is not this one's
+        self.spark.sparkContext._jvm.System.gc()  # so that this run does not collect the garbage of the previous one
         cpu, start = self._cpu_seconds(), time.perf_counter()
         yield phases
         seconds, cpu = round(time.perf_counter() - start, 2), round(self._cpu_seconds() - cpu, 2)
@@ -198,7 +198,7 @@ class Bench:
 
 
 def _read_through(*folders: Path) -> None:
-    """Reads all files once: else the first that is measured waits for the disk, and the others do not."""
+    """Read all files once. Otherwise only the first measured run waits for the disk."""
     for folder in folders:
         for path in folder.iterdir():
             with path.open("rb") as file:
@@ -228,7 +228,7 @@ def main() -> None:
 
 
 def _session_project(folder: Path) -> ProjectSpec:
-    """What the one session is started with; the measured lakes are attached to it later."""
+    """The project with which the session starts. The measured lakes are attached to it later."""
     catalog = Lake("bench", folder / "session").catalog
     return ProjectSpec(folder, None, catalog, "silt", SparkSpec("local[*]", SPARK_CONF), QualitySpec())
 
@@ -269,8 +269,8 @@ def _print(bench: Bench, size: Size, load: float) -> None:
     for one in bench.measurements:
         if one.size == size and "checks" in one.phases:
             own = one.seconds - one.phases["checks"]
-            told = f"{one.phases['checks']:.1f} s beside {own:.1f} s of the run's own"
-            console.print(f"{one.what}: the checks took {told}, {one.phases['checks'] / own:.0%}")
+            seconds = f"{one.phases['checks']:.1f} s, the rest of the run {own:.1f} s"
+            console.print(f"{one.what}: the checks took {seconds} ({one.phases['checks'] / own:.0%})")
     if any(one.phases for one in bench.measurements):
         console.print(_phases(bench, size))
     if GROWTH in bench.only:
@@ -278,7 +278,7 @@ def _print(bench: Bench, size: Size, load: float) -> None:
 
 
 def _phases(bench: Bench, size: Size) -> Table:
-    """Where the runs that say so spent their time."""
+    """The seconds of each phase, for the runs that report phases."""
     runs = [one for one in bench.measurements if one.size == size and one.phases]
     table = Table(title="Phases: seconds")
     table.add_column("phase")
@@ -290,7 +290,7 @@ def _phases(bench: Bench, size: Size) -> Table:
 
 
 def _growth(bench: Bench, size: Size) -> Table:
-    """Each run at three sizes: what a batch and a table several times as large cost."""
+    """Each run at three sizes: the cost of a batch, and of a table, that is GROWN times as large."""
     small, middle = size.scaled(batch=1 / GROWN, table=1 / GROWN), size.scaled(batch=1 / GROWN)
     table = Table(title="Growth: seconds, and how many times as long")
     table.add_column("run", no_wrap=True)

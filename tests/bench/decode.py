@@ -1,10 +1,10 @@
-"""How long decoding takes, format by format: records to events, and events to rows.
+"""Measure decoding, format by format: records to events, and events to rows.
 
     python -m tests.bench.decode [--events 200000] [--columns 10] [--times 3] [--only canal,spanner] [--json FILE]
 
-Seconds and processor seconds (of the JVM and of all Python workers) for each step, the least of several runs, taken in
-turns, so that a busy machine falls on all formats alike. Without a record the same is planning: it does not grow with
-the records.
+The result has the seconds and the processor seconds (of the JVM and of all Python workers) of each step. Each number is
+the least of several runs. The formats take turns, so that a busy machine affects all of them alike. A run without
+records measures the planning, which does not grow with the records.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from siltstone.engine.session import spark_session
 from siltstone.engine.spec.model import ProjectSpec, QualitySpec, SparkSpec
 from tests.bench.lake import Lake
 from tests.conformance.decoded import spec_of
+from tests.conformance.encoder import Encoder
 from tests.conformance.formats import BY_NAME
-from tests.conformance.story import ACCOUNTS, NOON, Author, Row, Story, Table
-from tests.conformance.teller import Teller
+from tests.conformance.workload import ACCOUNTS, NOON, Row, Table, Workload, WorkloadBuilder
 
 FORMATS = (
     "postgresql_bare", "mysql_bare", "mysql_schemas", "postgresql_framed", "canal", "spanner_new_values_array",
@@ -48,7 +48,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of the clock and of processors."""
+    """The seconds of the clock and of the processors."""
 
     wall: float
     cpu: float
@@ -56,8 +56,8 @@ class Cost:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one format costs. `shape`: the look at a table's changes for its columns; `planning`: the rows of a table
-    without a record."""
+    """The costs of one format. `shape`: find the columns in the changes of a table. `planning`: make the rows of a
+    table without a record."""
 
     name: str
     records: int
@@ -68,47 +68,47 @@ class Measured:
 
     @property
     def cpu_us(self) -> float:
-        """Microseconds of processor time a record, without planning."""
+        """The microseconds of processor time for one record, without the planning."""
         return (self.events.cpu + self.shape.cpu + self.rows.cpu - self.planning.cpu) / self.records * 1e6
 
 
 def wide(columns: int) -> Table:
-    """The accounts with more columns: texts, integers, decimals and times, in turns."""
+    """The accounts with more columns: texts, integers, decimals and times in turn."""
     more = {f"more{number}": MORE[number % len(MORE)] for number in range(columns - len(ACCOUNTS.columns))}
     return replace(ACCOUNTS, columns={**ACCOUNTS.columns, **more})
 
 
 def more_values(table: Table, number: int) -> Row:
-    """Values of the columns that `wide` adds."""
+    """The values of the columns that `wide` adds."""
     values = (f"text {number}", number * 7919, Decimal(number) / 100, NOON + number * 1_000_003)
     return {f"more{at}": values[at % len(MORE)] for at in range(len(table.columns) - len(ACCOUNTS.columns))}
 
 
-def long_story(events: int, table: Table) -> Story:
-    """Inserts, updates and deletes of one table, some to a transaction."""
-    author = Author(11, (table,))
+def long_workload(events: int, table: Table) -> Workload:
+    """A workload of one table: inserts, updates and deletes, several in each transaction."""
+    builder = WorkloadBuilder(11, (table,))
     live: list[int] = []
     for number in range(1, events + 1):
-        choice = author.random.random()
+        choice = builder.random.random()
         if len(live) < 10 or choice < 0.4:
-            author.insert(table, author.account(number) | {"note": f"note {number}"} | more_values(table, number))
+            builder.insert(table, builder.account(number) | {"note": f"note {number}"} | more_values(table, number))
             live.append(number)
         elif choice < 0.9:
-            author.update(table, (author.random.choice(live),), name=f"name {number}", score=float(number))
+            builder.update(table, (builder.random.choice(live),), name=f"name {number}", score=float(number))
         else:
-            author.delete(table, (live.pop(author.random.randrange(len(live))),))
+            builder.delete(table, (live.pop(builder.random.randrange(len(live))),))
         if number % 4 == 0:
-            author.commit(int(choice * 2))
-    if author.open:
-        author.commit()
-    return author.story
+            builder.commit(int(choice * 2))
+    if builder.open:
+        builder.commit()
+    return builder.workload
 
 
 def cpu_seconds() -> float:
-    """Processor time of this process and of all that it started, those that have ended included."""
+    """The processor time of this process and of all its child processes, also of those that have ended."""
     stats = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(FileNotFoundError, ProcessLookupError):  # a process has ended since
+        with suppress(FileNotFoundError, ProcessLookupError):  # a process has ended meanwhile
             stats[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
     own, found = {os.getpid()}, {os.getpid()}
     while found := {pid for pid, fields in stats.items() if int(fields[1]) in found} - own:
@@ -117,7 +117,7 @@ def cpu_seconds() -> float:
 
 
 def cost(work: Callable[[], object]) -> Cost:
-    """What some work costs; of a frame, also what computing all of it costs."""
+    """The cost of some work. If it returns a frame, the cost of computing it is included."""
     began, before = time.perf_counter(), cpu_seconds()
     made = work()
     if isinstance(made, DataFrame):
@@ -125,12 +125,12 @@ def cost(work: Callable[[], object]) -> Cost:
     return Cost(time.perf_counter() - began, cpu_seconds() - before)
 
 
-def measure(spark: SparkSession, project: ProjectSpec, story: Story, teller: Teller, times: int) -> Measured:
-    """Deliver the story in a format, and decode it."""
-    folder = project.root / teller.name
+def measure(spark: SparkSession, project: ProjectSpec, workload: Workload, encoder: Encoder, times: int) -> Measured:
+    """Write the workload in a format, and decode it."""
+    folder = project.root / encoder.name
     folder.mkdir()
-    teller.deliver(story, folder)
-    spec = spec_of(project, teller, story.tables[0], folder)
+    encoder.deliver(workload, folder)
+    spec = spec_of(project, encoder, workload.tables[0], folder)
     files = source_files(spark, spec.source, "bench", None)
     found, _ = read_records(spark, spec.source, pending_files(FileProbe(), files, {}, "b"), "bench")
     declared = {spec.table: spec.keys}
@@ -148,7 +148,7 @@ def measure(spark: SparkSession, project: ProjectSpec, story: Story, teller: Tel
         for name, work in what.items():
             new, known = cost(work), best.get(name)
             best[name] = new if known is None else Cost(min(known.wall, new.wall), min(known.cpu, new.cpu))
-    return Measured(teller.name, kept.count(), **best)
+    return Measured(encoder.name, kept.count(), **best)
 
 
 def main() -> None:
@@ -166,8 +166,8 @@ def main() -> None:
         conf = {"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "4"}
         project = ProjectSpec(Path(root), None, catalog, "silt", SparkSpec("local[2]", conf), QualitySpec())
         spark = spark_session(project)
-        story = long_story(given.events, wide(given.columns))
-        measured = [measure(spark, project, story, BY_NAME[name], given.times) for name in wanted if name in BY_NAME]
+        workload = long_workload(given.events, wide(given.columns))
+        measured = [measure(spark, project, workload, BY_NAME[name], given.times) for name in wanted if name in BY_NAME]
         spark.stop()
     _print(measured)
     if given.json:

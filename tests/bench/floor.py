@@ -1,7 +1,7 @@
-"""The floor: what every way of applying the lines has to do. Read, decode, order by key and position, write.
+"""The floor: the work that every way of applying the lines must do. Read, decode, order by key and position, write.
 
-The lines are decoded once, with their full schema written down, straight into typed columns; nothing is checked,
-counted or kept for later.
+The lines are decoded once, with their complete schema, directly into typed columns. Nothing is checked, counted or kept
+for later.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def decoded(spark: SparkSession, lines: Path) -> DataFrame:
 
 
 def write_ordered(spark: SparkSession, lines: Path, out: Path) -> None:
-    """Decodes the lines and writes them as Parquet, each key's changes together and in order."""
+    """Decode the lines, and write them as Parquet: the changes of each key together and in order."""
     changes = decoded(spark, lines).withColumn("id", F.coalesce("after.id", "before.id"))
     changes.repartition("id").sortWithinPartitions("id", *POSITION).write.mode("overwrite").parquet(str(out))
 
 
 def _typed(image: str) -> Column:
-    """The row image with its decimal and its DATETIME(6) decoded; null stays null."""
+    """The row image with a decoded decimal and DATETIME(6). Null stays null."""
     columns = {name: F.col(image)[name] for name in COLUMNS}
     columns["balance"] = _decimal(columns["balance"])
     columns["created_at"] = F.timestamp_micros(columns["created_at"]).cast("timestamp_ntz")
@@ -67,7 +67,7 @@ def _typed(image: str) -> Column:
 
 
 def _decimal(text: Column) -> Column:
-    """decimal(12,2) from base64 of the unscaled value, big-endian two's complement."""
+    """The decimal(12,2) of a base64 text: an unscaled value in big-endian two's complement."""
     digits = F.hex(F.unbase64(text))
     sign = F.when(digits.substr(1, 1) >= "8", "F").otherwise("0")
     unscaled = F.conv(F.lpad(digits, 16, sign), 16, -10).cast("decimal(12,0)")

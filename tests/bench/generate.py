@@ -1,7 +1,7 @@
-"""Writes the benchmark's input: one table's snapshot and one night of its changes, as Debezium wrote them.
+"""Write the input of the benchmark: the snapshot of one table, and one night of its changes, in Debezium's format.
 
-A row is a pure function of (id, version), so the before and the after image of any change are known without keeping
-state, and the tables' final content can be summed without folding anything:
+A row is a pure function of (id, version). So the images before and after any change are known without state, and the
+final content of the tables is known without a fold:
 
     python -m tests.bench.generate OUT --events 1000000 --keys 300000 --table-keys 2000000 --seed 7
 
@@ -26,7 +26,7 @@ Longs = npt.NDArray[np.int64]
 Parts = tuple[pa.StringArray | str, ...]
 
 INSERT_SHARE, DELETE_SHARE, NO_OP_SHARE = 0.15, 0.08, 0.02  # the rest are updates
-REINSERTED = 0.1  # of the inserts: the key was deleted a moment before
+REINSERTED = 0.1  # of the inserts: the key was deleted by the change before
 MULTI_ROW = 0.1  # of the changes: next row of the same binlog event
 CHANNELS = 4  # partitions of the topic
 LINES_A_FILE = 125_000
@@ -34,14 +34,14 @@ LINES_A_CHUNK = 50_000  # keeps the text of one chunk far below the 2 GiB of an 
 
 SNAPSHOT_SECOND = 1_794_000_000  # 2026-11-06 UTC, an hour before the first change
 FIRST_CHANGE_SECOND, SECONDS = SNAPSHOT_SECOND + 3_600, 86_400
-DONE = "_SUCCESS"  # Spark, too, passes over names that begin so
-FIRST_LOG, LOG_BYTES = 999_998, 1 << 27  # the logs of one night pass mysql-bin.999999
+DONE = "_SUCCESS"  # Spark also ignores names that begin with an underscore
+FIRST_LOG, LOG_BYTES = 999_998, 1 << 27  # the night begins in mysql-bin.999998 and continues after 999999
 GTID_SOURCE = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much to write: `events` changes over `keys` keys, into a table of `table_keys` rows."""
+    """The size of the input: `events` changes of `keys` keys, in a table of `table_keys` rows."""
 
     events: int
     keys: int
@@ -49,13 +49,13 @@ class Size:
     seed: int = 7
 
     def scaled(self, batch: float = 1.0, table: float = 1.0) -> Size:
-        """The same mix at another size."""
+        """The same mix of changes at another size."""
         return Size(round(self.events * batch), round(self.keys * batch), round(self.table_keys * table), self.seed)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """One night's changes in commit order; `version` is the row's version after the change (or deleted by it)."""
+    """The changes of one night in commit order. `version` is the row's version after the change (or deleted by it)."""
 
     ids: Longs
     ops: npt.NDArray[np.str_]
@@ -65,7 +65,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Expected:
-    """What every correct run over the same input ends with."""
+    """The numbers that every correct run over the same input gives."""
 
     live_keys: int
     live_cents: int  # sum of balance over the latest table
@@ -75,41 +75,41 @@ class Expected:
 
 
 def plan(size: Size) -> Batch:
-    """Draws who changes when: every key's changes make sense in their order (no update of a row that is not there)."""
+    """Draw the changes of all keys. The order of the changes of each key is valid: no update of an absent row."""
     rng = np.random.default_rng([size.seed, size.events, size.table_keys])
-    lives = _lives(size, rng)
-    key = rng.permutation(np.repeat(np.arange(size.keys), lives.count))
+    plans = _key_plans(size, rng)
+    key = rng.permutation(np.repeat(np.arange(size.keys), plans.count))
     by_key = np.argsort(key, kind="stable")
-    first = np.repeat(np.cumsum(lives.count) - lives.count, lives.count)
+    first = np.repeat(np.cumsum(plans.count) - plans.count, plans.count)
     rank = np.empty(size.events, np.int64)
     rank[by_key] = np.arange(size.events) - first
-    left = lives.count[key] - 1 - rank
-    new, deleted, again = lives.new[key], lives.deleted[key], lives.again[key]
+    left = plans.count[key] - 1 - rank
+    new, deleted, reinserted = plans.new[key], plans.deleted[key], plans.reinserted[key]
 
     ops = np.full(size.events, "u")
-    ops[(new & (rank == 0)) | (again & (left == 0))] = "c"
-    ops[deleted & (left == again)] = "d"
+    ops[(new & (rank == 0)) | (reinserted & (left == 0))] = "c"
+    ops[deleted & (left == reinserted)] = "d"
     changes = np.ones(size.events, np.int64)
     changes[rng.choice(np.flatnonzero(ops == "u"), round(size.events * NO_OP_SHARE), replace=False)] = 0
 
     total = np.concatenate([[0], np.cumsum(changes[by_key])])
     after = np.empty(size.events, np.int64)
     after[by_key] = total[1:] - total[first]
-    return Batch(lives.ids[key], ops, after - changes, after)
+    return Batch(plans.ids[key], ops, after - changes, after)
 
 
 @dataclass(frozen=True)
-class _Lives:
-    """What befalls each key: how many changes, whether it is new, is deleted at the end, and then inserted again."""
+class _KeyPlans:
+    """The plan of each key: its number of changes, whether it is new, is deleted at the end, and is then reinserted."""
 
     ids: Longs
     count: Longs
     new: npt.NDArray[np.bool_]
     deleted: npt.NDArray[np.bool_]
-    again: npt.NDArray[np.bool_]
+    reinserted: npt.NDArray[np.bool_]
 
 
-def _lives(size: Size, rng: np.random.Generator) -> _Lives:
+def _key_plans(size: Size, rng: np.random.Generator) -> _KeyPlans:
     inserts, deletes = round(size.events * INSERT_SHARE), round(size.events * DELETE_SHARE)
     reinserts = round(inserts * REINSERTED)
     new = inserts - reinserts
@@ -121,14 +121,14 @@ def _lives(size: Size, rng: np.random.Generator) -> _Lives:
     able = np.flatnonzero(count >= 3)  # room for an insert, a delete, and an insert
     if len(able) < deletes:
         raise ValueError(f"Cannot plan {size}: {deletes} deletes, but {len(able)} keys have three changes")
-    doomed = rng.choice(able, deletes, replace=False)
+    deleted_keys = rng.choice(able, deletes, replace=False)
     keys = np.arange(size.keys)
     ids = np.concatenate([size.table_keys + 1 + np.arange(new), old_ids])
-    return _Lives(ids, count, keys < new, np.isin(keys, doomed), np.isin(keys, doomed[:reinserts]))
+    return _KeyPlans(ids, count, keys < new, np.isin(keys, deleted_keys), np.isin(keys, deleted_keys[:reinserts]))
 
 
 def expected(size: Size, batch: Batch) -> Expected:
-    """Counts and sums of the tables after the batch."""
+    """The counts and sums of the tables after the batch."""
     last = len(batch.ids) - 1 - np.unique(batch.ids[::-1], return_index=True)[1]
     live = last[batch.ops[last] != "d"]
     touched = batch.ids[last][batch.ids[last] <= size.table_keys]
@@ -146,7 +146,7 @@ def expected(size: Size, batch: Batch) -> Expected:
 
 
 def write_snapshot(size: Size, folder: Path) -> None:
-    """One READ for every row of the table, in key order, as an initial snapshot sends them."""
+    """Write one READ for every row of the table, in key order, as an initial snapshot has them."""
 
     def lines(start: int, end: int) -> pa.StringArray:
         ids = np.arange(start + 1, end + 1)
@@ -166,7 +166,7 @@ def write_snapshot(size: Size, folder: Path) -> None:
 
 
 def write_events(size: Size, batch: Batch, folder: Path) -> None:
-    """The batch's changes in the order of the binlog, which is the order of delivery."""
+    """Write the changes of the batch in the order of the binlog, which is the order of delivery."""
     log = _log(size, batch)
     channel, offset = _channels(size, batch)
 
@@ -199,7 +199,7 @@ def write_events(size: Size, batch: Batch, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class _Log:
-    """Where each change stands in the binlog, and when it was committed (in seconds, as MySQL stamps it)."""
+    """The position of each change in the binlog, and its commit time (in seconds, as in MySQL)."""
 
     file: Longs
     pos: Longs
@@ -226,7 +226,7 @@ def _log(size: Size, batch: Batch) -> _Log:
 
 
 def _channels(size: Size, batch: Batch) -> tuple[Longs, Longs]:
-    """Partition and offset: a key stays in its partition, offsets go on where the snapshot's end."""
+    """The partition and the offset of each change. Keys have one partition, offsets continue those of the snapshot."""
     channel, offset = batch.ids % CHANNELS, np.empty(size.events, np.int64)
     for number in range(CHANNELS):
         mine = channel == number
@@ -281,12 +281,12 @@ def _write(folder: Path, count: int, lines: Callable[[int, int], pa.StringArray]
         with (folder / f"part-{number:05d}.jsonl").open("wb") as out:
             for start in range(first, last, LINES_A_CHUNK):
                 text = lines(start, min(start + LINES_A_CHUNK, last))
-                out.write(text.buffers()[2])  # the lines stand one after the other, newlines included
+                out.write(text.buffers()[2])  # the lines are in one buffer, with their line ends
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Where the lines are, and what they lead to."""
+    """The files of the lines, and the expected result."""
 
     size: Size
     snapshot: Path
@@ -295,9 +295,9 @@ class Inputs:
 
 
 def inputs(size: Size, folder: Path) -> Inputs:
-    """The lines of this size under the folder, written unless an earlier call has written them.
+    """The lines of this size in the folder. Lines that an earlier call has written are used.
 
-    Sizes that share a table share its snapshot.
+    Sizes with the same table have the same snapshot.
     """
     snapshot = folder / f"snapshot-{size.table_keys}"
     night = folder / f"night-{size.events}-{size.keys}-{size.table_keys}-{size.seed}"

@@ -1,4 +1,4 @@
-"""A lake that can be put back to what it was: each measured run starts from the same tables, at the same paths."""
+"""A lake that can be restored: each measured run starts from the same tables, at the same paths."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ class Lake:
 
     @property
     def catalog(self) -> CatalogSpec:
-        """How a project names this lake."""
+        """The catalog of this lake in a project."""
         uri, warehouse = f"jdbc:sqlite:{self.root}/catalog.db", f"file://{self.root}/warehouse"
         return CatalogSpec(self.name, "jdbc", uri, warehouse)
 
     def attach(self, spark: SparkSession) -> None:
-        """Declares the catalog in the session."""
+        """Declare the catalog in the session."""
         self.root.mkdir(parents=True, exist_ok=True)
         for name, value in catalog_conf(self.catalog).items():
             spark.conf.set(name, value)
 
     def keep(self) -> None:
-        """Remembers the lake as it is now. Iceberg never writes into a file again, so links do."""
+        """Store the current state of the lake. Iceberg never changes a file, so links are enough."""
         shutil.copytree(self.root / "warehouse", self.root / "kept", copy_function=os.link)
         _copy_database(self.root / "catalog.db", self.root / "kept.db")
 
     def restore(self) -> None:
-        """Puts back what `keep` remembered; the database is rewritten in place, as the session has it open."""
+        """Restore the state that `keep` stored. The database is rewritten in place, because the session has it open."""
         shutil.rmtree(self.root / "warehouse")
         shutil.copytree(self.root / "kept", self.root / "warehouse", copy_function=os.link)
         _copy_database(self.root / "kept.db", self.root / "catalog.db")

@@ -1,4 +1,4 @@
-"""One night in two halves, of which the second brings changes that belong into the first."""
+"""One night in two halves. The second half has changes that belong into the first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LATE_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Halves:
-    """Folders of lines: the first half without some of its changes, the second, and those that were left out."""
+    """The folders of lines: the first half without some changes, the second half, and the changes that are late."""
 
     first: Path
     second: Path
@@ -19,7 +19,7 @@ class Halves:
 
 
 def halves(events: Path, folder: Path) -> Halves:
-    """Cut a night's lines, which lie in the order of commits, and hold back as many of the first half as come late."""
+    """Cut the lines of a night, which are in commit order. Hold back the lines of the first half that arrive late."""
     total = sum(1 for _ in _lines(events))
     middle = total // 2
     every = max(1, round(middle / ((total - middle) * LATE_SHARE)))

@@ -1,10 +1,11 @@
-"""A year of small nights: does the lake stay small, and a catch-up as fast as it was?
+"""Simulate a year of small nights: does the lake stay small, and does catch-up stay fast?
 
     python -m tests.bench.nights [--nights 365] [--keys 500] [--changes 200]
 
-One table. Each night a file of changes arrives, some of them late, and `catch_up` runs as every night, with the
-maintenance that is part of it. The page NIGHTS.md has, for some nights, the seconds of the catch-up (the median of the
-ten nights up to it), the files of each table that its newest snapshot needs, and all files below the table's folder.
+There is one table. Each night a file of changes arrives, some of them late, and `catch_up` runs with its usual
+maintenance. For some nights, the page NIGHTS.md has the seconds of the catch-up (the median of the last ten nights),
+the number of files that the newest snapshot of each table needs, and the number of all files in the folder of the
+table.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from tests.results import ROOT, kept, when_and_commit, write
 
 PAGE: Final = ROOT / "tests" / "bench" / "NIGHTS.md"
 HEADING: Final = "The last year of nights"
-WORDS: Final = """`python -m tests.bench.nights`: one table, a small batch a night, with the maintenance that a catch-up
-does by itself; snapshots are kept for ten nights. Files: those that the newest snapshot needs (data, deletes,
-manifests), and in brackets all files below the table's folder, metadata and what older snapshots need included."""
+WORDS: Final = """`python -m tests.bench.nights`: one table, a small batch each night, with the usual maintenance of a
+catch-up. Snapshots are kept for ten nights. Files: those that the newest snapshot needs (data, deletes, manifests), and
+in brackets all files in the folder of the table, with metadata and the files of older snapshots."""
 COLUMNS: Final = ("night", "seconds", "latest", "history", "changes", "ledgers", "when (UTC)", "commit")
 SHOWN: Final = (2, 10, 30, 100, 200, 300, 365)
 SPREAD: Final = 10
@@ -44,7 +45,7 @@ TABLES: Final = ("shop_things", "shop_things_h", "shop_things_changes")
 
 
 class Source:
-    """A table of the source: its live keys, and the changes that a night brings."""
+    """A table of the source: its live keys, and the changes of each night."""
 
     def __init__(self, keys: int) -> None:
         self._draw, self._second, self._late = random.Random(keys), 0, list[str]()
@@ -52,7 +53,8 @@ class Source:
         self.first = [self._insert() for _ in range(keys)]
 
     def night(self, changes: int) -> list[str]:
-        """The lines of a night. Some changes come a night late, but no insert: a key without its beginning is a gap."""
+        """The lines of a night. Some changes arrive a night late, but no inserts: a key without its first change is a
+        gap."""
         lines, self._late = self._late, []
         for _ in range(changes):
             if self._draw.randrange(DELETED_ONE_IN) == 0:
@@ -76,7 +78,7 @@ class Source:
 
 
 def main() -> int:
-    """Live through the nights and write the page: see the module's docstring."""
+    """Run the nights and write the page: see the module's docstring."""
     parser = argparse.ArgumentParser(description="A year of small nights.")
     parser.add_argument("--nights", type=int, default=SHOWN[-1])
     parser.add_argument("--keys", type=int, default=500)
@@ -110,13 +112,13 @@ def opened(root: Path) -> Shop:
     project = ProjectSpec(
         root, None, catalog, "silt", SparkSpec("local[2]", {"spark.driver.memory": "4g"}), QualitySpec()
     )
-    # A night lasts seconds here: what is kept for days elsewhere is kept for about ten nights.
+    # A night takes seconds here, so snapshots are kept for a minute: about ten nights.
     project = replace(project, maintenance=replace(project.maintenance, retain=timedelta(minutes=1)))
     return Shop(spark_session(project), project)
 
 
 def files(shop: Shop) -> tuple[str, ...]:
-    """The files of each table; those of the ledgers together."""
+    """The numbers of files of each table, and of all ledgers together."""
     own = [counted(shop.spark, shop.project, table) for table in TABLES]
     folder = Path(str(shop.project.catalog.warehouse).removeprefix("file://")) / shop.project.namespace
     ledgers = [counted(shop.spark, shop.project, path.name) for path in folder.iterdir() if path.name not in TABLES]
@@ -125,7 +127,7 @@ def files(shop: Shop) -> tuple[str, ...]:
 
 
 def counted(spark: SparkSession, project: ProjectSpec, table: str) -> tuple[int, int]:
-    """How many files the newest snapshot of a table needs, and how many there are in its folder."""
+    """The number of files that the newest snapshot of a table needs, and of all files in its folder."""
     size: Any = size_of(spark, project.catalog.name, f"{project.namespace}.{table}")
     folder = Path(str(project.catalog.warehouse).removeprefix("file://")) / project.namespace / table
     there = [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".crc")]

@@ -1,8 +1,8 @@
-"""The usual recipe: two MERGEs written by hand, on Iceberg's default table properties.
+"""The usual recipe: two hand-written MERGEs, with Iceberg's default table properties.
 
-Latest: the last change of each key. History: the first change of each key closes the open version, every change but a
-delete opens one. It is right for what it does, given changes that arrive complete, once, in no earlier batch's past,
-and with full images; deletes leave no tombstone.
+Latest gets the last change of each key. In history, the first change of each key closes the open version, and every
+change except a delete opens one. The result is right if changes arrive complete, once, not in the past of an earlier
+batch, and with full images. Deletes leave no tombstone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WHEN NOT MATCHED AND s.op <> 'd' AND s.merge_key IS NULL
 
 
 class Recipe:
-    """The pair of tables in one namespace, and the run that brings them up to date."""
+    """The two tables in one namespace, and the run that updates them."""
 
     def __init__(self, spark: SparkSession, namespace: str) -> None:
         self.spark = spark
@@ -38,7 +38,7 @@ class Recipe:
         self.latest, self.history = f"{namespace}.accounts", f"{namespace}.accounts_history"
 
     def load(self, snapshot: Path) -> None:
-        """Creates both tables from the snapshot's READs."""
+        """Create both tables from the READs of the snapshot."""
         self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {self.namespace}")
         reads = decoded(self.spark, snapshot)
         reads.select("after.*").writeTo(self.latest).using("iceberg").create()
@@ -50,7 +50,8 @@ class Recipe:
         reads.select("after.*", *open_version).writeTo(self.history).using("iceberg").create()
 
     def apply(self, events: Path, persisted: bool = False) -> None:
-        """One night's changes into both tables; persisted, the lines are decoded once and not once a MERGE and scan."""
+        """Apply the changes of one night to both tables. If `persisted`, the lines are decoded only once for all
+        scans."""
         changes = _changes(decoded(self.spark, events))
         if persisted:
             changes = changes.persist()
@@ -73,7 +74,7 @@ class Recipe:
 
 
 def _changes(changes: DataFrame) -> DataFrame:
-    """The row of each change (a delete's last image); updates that change nothing are left out."""
+    """The row of each change (of a delete, its last image), without updates that change nothing."""
     no_op = (F.col("op") == "u") & F.col("before").eqNullSafe(F.col("after"))
     image = F.coalesce("after", "before").alias("image")
     return (
@@ -90,7 +91,7 @@ def _last_changes(changes: DataFrame) -> DataFrame:
 
 
 def _history_changes(changes: DataFrame) -> DataFrame:
-    """Every change as the version it opens (merge_key null), and the first of each key again, to close the open one."""
+    """Every change as the version that it opens (merge_key null), and each key's first change, to close a version."""
     in_order = Window.partitionBy("id").orderBy(*POSITION)
     versions = changes.select(
         *COLUMNS,

@@ -1,4 +1,4 @@
-"""The benchmark's rows: every column is a function of (id, version), drawn and printed whole arrays at a time."""
+"""The rows of the benchmark: every column is a function of (id, version). Arrays are drawn and printed at once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def cents(ids: Longs, versions: Longs) -> Longs:
 
 
 def draw(column: int, ids: Longs, versions: Longs | int = 0) -> Longs:
-    """A random number from 0 to 2**62 - 1 for each (column, id, version), always the same (splitmix64)."""
+    """A number from 0 to 2**62 - 1 for each (column, id, version). It is random but always the same (splitmix64)."""
     with np.errstate(over="ignore"):
         mixed = ids.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         mixed += np.asarray(versions).astype(np.uint64) * np.uint64(0xD1B54A32D192ED03) + np.uint64(column << 32)
@@ -93,12 +93,12 @@ def text(values: npt.NDArray[np.str_] | npt.NDArray[np.bytes_]) -> pa.StringArra
 
 
 def unless(absent: npt.NDArray[np.bool_], values: pa.StringArray) -> pa.StringArray:
-    """JSON null where absent, else the value."""
+    """JSON null if absent, otherwise the value."""
     return pc.if_else(pa.array(absent), "null", values)
 
 
 def joined(*parts: pa.StringArray | str) -> pa.StringArray:
-    """The parts of each line after one another; a plain string stands in every line."""
+    """The joined parts of each line. A plain string is part of every line."""
     return pc.binary_join_element_wise(*parts, "")
 
 
@@ -107,7 +107,7 @@ def _pick(pool: pa.StringArray, draws: Longs) -> pa.StringArray:
 
 
 def _notes() -> list[str | None]:
-    """Notes of one to nine words, a third of them null."""
+    """Notes of one to nine words. A third of them are null."""
     chosen = np.random.default_rng(0)
     notes = [" ".join(chosen.choice(WORDS, chosen.integers(1, 10))) for _ in range(1024)]
     return [note if at % 3 else None for at, note in enumerate(notes)]

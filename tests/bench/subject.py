@@ -1,4 +1,4 @@
-"""The subject: a siltstone project of one table, as a user writes it, fed with the same lines."""
+"""The subject of the benchmark: a siltstone project of one table, as a user writes it, with the same lines."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ columns:
 
 
 class Project:
-    """A project folder on a lake: lines arrive in its inbox, `catch_up` takes them."""
+    """A project folder with a lake. Lines arrive in its inbox, and `catch_up` takes them."""
 
     def __init__(self, spark: SparkSession, lake: Lake, root: Path, checks: bool = False) -> None:
         self.inbox = root / "inbox"
@@ -56,16 +56,16 @@ class Project:
         self.history = f"{lake.name}.shop.accounts_history"
 
     def place(self) -> str:
-        """The place of the lines, as the spec has it."""
+        """The setting of the spec that names the lines."""
         return "path: inbox/*.jsonl"
 
     def receive(self, lines: Path, name: str) -> None:
-        """Puts the files of lines into the inbox, under names that sort by `name` first."""
+        """Put the files of lines into the inbox, under names that sort by `name` first."""
         for file in sorted(lines.glob("*.jsonl")):
             os.link(file, self.inbox / f"{name}-{file.name}")
 
     def catch_up(self) -> dict[str, float]:
-        """The run that is measured; gives its phases in seconds."""
+        """Run the measured run. Gives the seconds of its phases."""
         report = catch_up(self.project, self.specs, self.spark, checks=self.checks)
         if report.exit_code:
             raise RuntimeError(

@@ -1,4 +1,4 @@
-"""The subject with its lines in a topic: a broker of its own, and a project that reads it."""
+"""The subject with its lines in a topic: its own broker, and a project that reads from it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Topic:
     broker: Broker
 
     def fill(self, lines: Path) -> None:
-        """Produce the lines of a folder as records: keys, values and partitions as the lines have them."""
+        """Produce the lines of a folder as records with the keys, values and partitions of the lines."""
         producer = Producer(
             {"bootstrap.servers": self.broker.bootstrap, "linger.ms": 50, "compression.type": "lz4", "log_level": 0}
         )
@@ -45,7 +45,7 @@ class Topic:
 
 @contextmanager
 def topic(folder: Path) -> Iterator[Topic]:
-    """A broker with an empty topic, gone afterwards."""
+    """A broker with an empty topic, which is removed afterwards."""
     folder.mkdir()
     broker = Broker(folder)
     broker.start()

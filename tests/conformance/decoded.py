@@ -1,6 +1,7 @@
-"""Stories through the engine's decoders: files are written, read and decoded as a run does, and nothing is stored.
+"""Run workloads through the engine's decoders: write the files, then read and decode them as a run does.
 
-Values come back in the kit's own form (see `wire`), whatever type they are stored as, so that they can be compared.
+Nothing is stored. The values have the form of the kit (see `wire`), whatever their stored type, so that tests can
+compare them.
 """
 
 import json
@@ -24,8 +25,8 @@ from siltstone.engine.inputs.table_rows import computed
 from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from tests.conformance import wire
-from tests.conformance.story import Key, Row, Story, Table
-from tests.conformance.teller import Teller
+from tests.conformance.encoder import Encoder
+from tests.conformance.workload import Key, Row, Table, Workload
 from tests.decoding import decode_rows, discover
 
 _KEPT = ("op", "present", "position", "tx_id", "tx_order", "content_hash", "rescued", "reason", "file", "line")
@@ -33,7 +34,8 @@ _KEPT = ("op", "present", "position", "tx_id", "tx_order", "content_hash", "resc
 
 @dataclass
 class Decoded:
-    """What a format's decoder made of a story: changes by table (the oracle's form), and records by what they are."""
+    """A decoded workload: the changes by table in the oracle's form, the numbers of records by kind, the reasons of
+    rejects, and the stored types."""
 
     changes: dict[str, list[Row]] = field(default_factory=dict)
     kinds: dict[str, int] = field(default_factory=dict)
@@ -42,36 +44,38 @@ class Decoded:
 
 
 def spec_of(
-    project: ProjectSpec, teller: Teller, table: Table, folder: Path, typed: bool = True, **more: Any
+    project: ProjectSpec, encoder: Encoder, table: Table, folder: Path, typed: bool = True, **more: Any
 ) -> TableSpec:
-    """The spec of a table as a teller tells it. `typed`: columns are declared."""
-    name = f"{teller.name}_{table.name}"
+    """The spec of a table as an encoder writes it. `typed`: the spec declares the columns."""
+    name = f"{encoder.name}_{table.name}"
     names = {part: f"{project.namespace}.{name}_{part}" for part in ("latest", "history", "changes")}
-    mapping = {"table": teller.table_name(table), "source": teller.source(table, folder), "target": names} | more
-    if not teller.can.keys:
+    mapping = {"table": encoder.table_name(table), "source": encoder.source(table, folder), "target": names} | more
+    if not encoder.can.keys:
         mapping["keys"] = list(table.keys)
     if typed:
-        mapping["columns"] = teller.column_types(table)
+        mapping["columns"] = encoder.column_types(table)
     return table_spec(mapping, project)
 
 
-def told(teller: Teller, story: Story, project: ProjectSpec) -> Path:
-    """The folder with the files that tell the story."""
-    folder = project.root / "told" / teller.name
+def workload_folder(encoder: Encoder, workload: Workload, project: ProjectSpec) -> Path:
+    """The folder with the files of the workload. The first call writes them."""
+    folder = project.root / "encoded" / encoder.name
     if not folder.exists():
         folder.mkdir(parents=True)
-        teller.deliver(story, folder)
+        encoder.deliver(workload, folder)
     return folder
 
 
-def decoded(spark: SparkSession, project: ProjectSpec, teller: Teller, story: Story, typed: bool = True) -> Decoded:
-    """The changes of a story as the teller's format brings them."""
-    folder = told(teller, story, project)
+def decoded(
+    spark: SparkSession, project: ProjectSpec, encoder: Encoder, workload: Workload, typed: bool = True
+) -> Decoded:
+    """Decode a workload in the format of the encoder."""
+    folder = workload_folder(encoder, workload, project)
     found = Decoded()
-    specs = {table.name: spec_of(project, teller, table, folder, typed) for table in story.tables}
+    specs = {table.name: spec_of(project, encoder, table, folder, typed) for table in workload.tables}
     declared = {spec.table: spec.keys for spec in specs.values()}
     records: dict[Any, DataFrame] = {}
-    for table in story.tables:
+    for table in workload.tables:
         spec = specs[table.name]
         if spec.source not in records:
             records[spec.source] = enveloped(spark, project, spec, declared)
@@ -88,7 +92,7 @@ def decoded(spark: SparkSession, project: ProjectSpec, teller: Teller, story: St
 
 
 def enveloped(spark: SparkSession, project: ProjectSpec, spec: TableSpec, declared: Mapping[str, Any]) -> DataFrame:
-    """The records of a source, computed once."""
+    """The events of a source, computed once."""
     files = source_files(spark, spec.source, project.catalog.name, None)
     pending = pending_files(FileProbe(), files, {}, "kit")
     lines, _ = read_records(spark, spec.source, pending, project.catalog.name)
@@ -96,7 +100,7 @@ def enveloped(spark: SparkSession, project: ProjectSpec, spec: TableSpec, declar
 
 
 def comparable(rows: DataFrame) -> DataFrame:
-    """Times as counts and bytes as hexadecimal digits: Python's own types do not hold all that Spark's do."""
+    """Times as counts and bytes as hexadecimal digits, because Python's own types cannot hold all values of Spark's."""
     structs = ("key", "row", "before", "old_key", "new_key")
     times = [F.unix_micros(name).alias(name) for name in ("commit_ts", "ingest_ts")]
     return rows.select(
@@ -125,7 +129,7 @@ def _plain(value: Column, kind: T.DataType) -> Column:
 
 
 def stored_rows(frame: DataFrame, table: Table, *more: str) -> list[tuple[Row, Row]]:
-    """The rows of a stored table in the kit's form, and what else is asked for of each."""
+    """The rows of a stored table in the form of the kit. `more`: other columns that are returned with each row."""
     columns = [_plain(F.col(name), frame.schema[name].dataType).alias(name) for name in table.columns]
     found = [row.asDict(True) for row in frame.select(*columns, *more).collect()]
     kinds = table.columns
@@ -133,7 +137,7 @@ def stored_rows(frame: DataFrame, table: Table, *more: str) -> list[tuple[Row, R
 
 
 def images(history: DataFrame, table: Table) -> dict[Key, list[Row | None]]:
-    """What each key of a stored history went through, repetitions once."""
+    """The sequence of images of each key in a stored history, without consecutive repetitions."""
     flags = ("_valid_from", "_valid_to", "_position", "_op")
     found: dict[Key, list[Row | None]] = {}
     for row, flagged in sorted(stored_rows(history, table, *flags), key=in_time):
@@ -145,19 +149,19 @@ def images(history: DataFrame, table: Table) -> dict[Key, list[Row | None]]:
 
 
 def in_time(pair: tuple[Row, Row]) -> tuple[Any, ...]:
-    """Versions of one instant have no width, and follow each other as they do in the log."""
+    """The sort key of a version: its times, then its position, which orders versions of zero length."""
     since, until, place, _ = pair[1].values()
     return since, until is None, until or since, place or ""
 
 
 def differing(what: str, found: Mapping[Key, Any], expected: Mapping[Key, Any]) -> list[str]:
-    """The first keys whose values are not those that are expected."""
+    """The first two keys whose values differ from the expected ones."""
     wrong = [key for key in {**found, **expected} if found.get(key) != expected.get(key)]
     return [f"{what} {key}: {str(found.get(key))[:300]} != {str(expected.get(key))[:300]}" for key in wrong[:2]]
 
 
 def change(found: Row, table: Table) -> Row:
-    """A decoded change as the oracle takes it."""
+    """A decoded change in the form that the oracle takes."""
 
     def row(name: str) -> Row | None:
         return found[name] and {column: kit_value(table.columns[column], v) for column, v in found[name].items()}
@@ -173,7 +177,7 @@ def change(found: Row, table: Table) -> Row:
 
 
 def kit_value(kind: str, value: Any) -> Any:
-    """A stored value in the form of the story's."""
+    """A stored value in the form of the workload's values."""
     if value is None:
         return None
     if wire.base(kind) == "array":
@@ -196,7 +200,7 @@ def _flag(value: Any) -> Any:
 
 
 def single(value: float) -> float:
-    """The nearest number that a float of four bytes holds."""
+    """The nearest number that a 4-byte float can hold."""
     return value if math.isnan(value) or math.isinf(value) else float(struct.unpack("f", struct.pack("f", value))[0])
 
 

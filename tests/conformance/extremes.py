@@ -1,12 +1,12 @@
-"""Values at the ends of every kind, and a story that has each of them in a row of its own."""
+"""Extreme values of every kind, and a workload with one row for each value."""
 
 import math
 from decimal import Decimal
 from typing import Any
 
-from tests.conformance.story import NOON, Event, Step, Story, Table
-from tests.conformance.teller import Teller
+from tests.conformance.encoder import Encoder
 from tests.conformance.wire import DAY, SECOND, days_of, micros_of
+from tests.conformance.workload import NOON, Event, Step, Table, Workload
 
 DAYS = [days_of(1, 1, 1), days_of(1582, 10, 4), days_of(1582, 10, 10), days_of(1582, 10, 15), days_of(1970, 1, 1)]
 DAYS += [days_of(2000, 2, 29), days_of(9999, 12, 31)]
@@ -15,7 +15,7 @@ MOMENTS = [micros_of(1, 1, 1), micros_of(1582, 10, 4, 1), micros_of(1582, 10, 10
 MOMENTS += [micros_of(1883, 11, 18, 12 * 3600 * SECOND + 7), micros_of(9999, 12, 31, DAY - 1)]
 BEYOND_MOMENTS = [micros_of(10000, 1, 1), micros_of(0, 12, 31, DAY - 1), micros_of(-43, 3, 15), micros_of(100000, 1, 1)]
 FIRST, LAST = micros_of(1, 1, 1), micros_of(10000, 1, 1)
-LONGEST = (838 * 3600 + 3599) * SECOND  # of MySQL's TIME
+LONGEST = (838 * 3600 + 3599) * SECOND  # the longest TIME of MySQL
 NINES = "9" * 28 + "." + "9" * 10
 FLOATS = [0.0, -0.0, 0.1, math.nan, math.inf, -math.inf]
 TEXTS = [
@@ -56,20 +56,21 @@ def column(kind: str) -> str:
     return "c_" + "".join(sign if sign.isalnum() else "_" for sign in kind).rstrip("_")
 
 
-def zoo(teller: Teller, typed: bool) -> tuple[Story, list[tuple[str, Any]]]:
-    """A row for each value that the source can have, all else null; and what the rows hold, by their ids."""
-    kinds = [kind for kind in EXTREMES if teller.has(kind) and (typed or kind not in teller.misnamed)]
+def zoo(encoder: Encoder, typed: bool) -> tuple[Workload, list[tuple[str, Any]]]:
+    """A workload with one row for each value that the source can have (all other columns are null), and the kind and
+    the value of each row, by its id."""
+    kinds = [kind for kind in EXTREMES if encoder.has(kind) and (typed or kind not in encoder.misnamed)]
     table = Table("zoo", ("id",), {"id": "bigint"} | {column(kind): kind for kind in kinds})
-    held = [(kind, value) for kind in kinds for value in [*EXTREMES[kind], *teller.specials(kind)]]
+    held = [(kind, value) for kind in kinds for value in [*EXTREMES[kind], *encoder.specials(kind)]]
     empty = dict.fromkeys(table.columns)
     rows = [empty | {"id": number, column(kind): value} for number, (kind, value) in enumerate(held)]
     events = [Event("insert", table, None, row) for row in rows]
     steps = [Step("stream", number, NOON + number * SECOND, (event,)) for number, event in enumerate(events, 1)]
-    return Story((table,), steps), held
+    return Workload((table,), steps), held
 
 
 def fits(kind: str, value: Any) -> bool:
-    """Whether the stored type of the kind can hold the value; what it cannot is rescued or rejected."""
+    """Whether the stored type of the kind can hold the value. Other values are rescued or rejected."""
     if kind == "date":
         return days_of(1, 1, 1) <= value < days_of(10000, 1, 1)
     if kind in ("timestamp", "datetime"):

@@ -1,21 +1,21 @@
-"""Every way in which a story is told."""
+"""All encoders: every variant in which the kit writes a workload."""
 
-from tests.conformance.tell_datastream import DatastreamAvro, DatastreamJson
-from tests.conformance.tell_debezium import Flat, Mysql, Postgresql
-from tests.conformance.tell_debezium_commits import Db2, Oracle, Sqlserver, Vitess, Yugabytedb
-from tests.conformance.tell_dms import Dms
-from tests.conformance.tell_dts import Canal, Shareplex
-from tests.conformance.tell_dts_avro import DtsMysql, DtsPostgresql
-from tests.conformance.tell_framed import MysqlFramed, PostgresqlFramed
-from tests.conformance.tell_goldengate import GoldenGate
-from tests.conformance.tell_maxwell import Maxwell
-from tests.conformance.tell_rows import Rows
-from tests.conformance.tell_spanner import Spanner
-from tests.conformance.tell_spanner_avro import SpannerAvro
-from tests.conformance.tell_ticdc import Ticdc
-from tests.conformance.teller import Teller
+from tests.conformance.encode_datastream import DatastreamAvro, DatastreamJson
+from tests.conformance.encode_debezium import Flat, Mysql, Postgresql
+from tests.conformance.encode_debezium_commits import Db2, Oracle, Sqlserver, Vitess, Yugabytedb
+from tests.conformance.encode_dms import Dms
+from tests.conformance.encode_dts import Canal, Shareplex
+from tests.conformance.encode_dts_avro import DtsMysql, DtsPostgresql
+from tests.conformance.encode_framed import MysqlFramed, PostgresqlFramed
+from tests.conformance.encode_goldengate import GoldenGate
+from tests.conformance.encode_maxwell import Maxwell
+from tests.conformance.encode_rows import Rows
+from tests.conformance.encode_spanner import Spanner
+from tests.conformance.encode_spanner_avro import SpannerAvro
+from tests.conformance.encode_ticdc import Ticdc
+from tests.conformance.encoder import Encoder
 
-TELLERS: tuple[Teller, ...] = (
+ENCODERS: tuple[Encoder, ...] = (
     Postgresql(schemas=False),
     Postgresql(schemas=True),
     Mysql(schemas=False),
@@ -34,7 +34,7 @@ TELLERS: tuple[Teller, ...] = (
     Canal(swapped=True),
     Ticdc(),
     Maxwell(),
-    Maxwell(places=False),
+    Maxwell(positions=False),
     Spanner("NEW_VALUES", "array"),
     Spanner("OLD_AND_NEW_VALUES", "object"),
     Spanner("NEW_ROW", "text"),
@@ -54,4 +54,4 @@ TELLERS: tuple[Teller, ...] = (
     Rows("parquet"),
     Rows("avro"),
 )
-BY_NAME = {teller.name: teller for teller in TELLERS}
+BY_NAME = {encoder.name: encoder for encoder in ENCODERS}

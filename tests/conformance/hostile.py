@@ -1,6 +1,6 @@
-"""Records as nobody should send them: valid ones with bytes changed, and with values that no source gives.
+"""Hostile records: valid records with changed bytes, and records with values that no source sends.
 
-Drawn in plain Python, so that a seed says all; hundreds of them go through a decoder in one pass.
+The values are drawn in plain Python, so that a seed reproduces them. A decoder gets hundreds of them in one pass.
 """
 
 import base64
@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
-from tests.conformance.story import Row
-from tests.conformance.tell_dts_avro import DtsAvro
-from tests.conformance.tell_framed import Framed
-from tests.conformance.teller import Teller
+from tests.conformance.encode_dts_avro import DtsAvro
+from tests.conformance.encode_framed import Framed
+from tests.conformance.encoder import Encoder
+from tests.conformance.workload import Row
 
 TOKENS = [b"null", b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\", b"\\u0000", b"\\ud800", b"\xff\xfe", b"\xc3"]
 TOKENS += [b"\x00", b"1e999", b"-", b"9" * 40, b"0x", b"NaN", b"\r", b"\xe2\x80\xa8", b"\xef\xbb\xbf", b" ", b"true"]
@@ -49,24 +49,24 @@ MONSTERS = [
 ]
 
 
-def hostile_lines(teller: Teller, lines: list[str], seed: int, many: int) -> list[bytes]:
-    """So many lines made of good ones, and those that are bad in every format. None has a line end in it."""
-    draw = random.Random(f"{seed} {teller.name}")
-    ways: list[Callable[[random.Random, str], bytes]] = [garbled, bent]
-    if isinstance(teller, DtsAvro):
-        ways = [garbled, in_base64, lambda draw, line: line_of(teller, draw, line)]
-    elif isinstance(teller, Framed):
-        ways = [garbled, bent, in_base64]
-    found = [ways[number % len(ways)](draw, draw.choice(lines)) for number in range(many)]
+def hostile_lines(encoder: Encoder, lines: list[str], seed: int, many: int) -> list[bytes]:
+    """Make `many` lines from good lines, and add lines that are invalid in every format. None has a line end."""
+    draw = random.Random(f"{seed} {encoder.name}")
+    variants: list[Callable[[random.Random, str], bytes]] = [with_changed_bytes, with_changed_values]
+    if isinstance(encoder, DtsAvro):
+        variants = [with_changed_bytes, in_base64, lambda draw, line: with_invalid_values(encoder, draw, line)]
+    elif isinstance(encoder, Framed):
+        variants = [with_changed_bytes, with_changed_values, in_base64]
+    found = [variants[number % len(variants)](draw, draw.choice(lines)) for number in range(many)]
     return [line.replace(b"\n", b" ") or b" x" for line in [*found, *MONSTERS]]
 
 
-def garbled(draw: random.Random, line: str) -> bytes:
-    """Some bytes changed, cut out, doubled, exchanged, put in."""
-    return spoilt(draw, line.encode("utf-8", "surrogatepass"), TOKENS)
+def with_changed_bytes(draw: random.Random, line: str) -> bytes:
+    """Change, remove, repeat, replace or insert some bytes."""
+    return damaged_bytes(draw, line.encode("utf-8", "surrogatepass"), TOKENS)
 
 
-def spoilt(draw: random.Random, data: bytes, tokens: list[bytes]) -> bytes:
+def damaged_bytes(draw: random.Random, data: bytes, tokens: list[bytes]) -> bytes:
     found = bytearray(data)
     for _ in range(draw.choice((1, 1, 2, 5))):
         at = draw.randrange(len(found) + 1)
@@ -91,11 +91,11 @@ def spoilt(draw: random.Random, data: bytes, tokens: list[bytes]) -> bytes:
     return bytes(found)
 
 
-def bent(draw: random.Random, line: str) -> bytes:
-    """One or two values of the record replaced, taken out, called otherwise, or told twice."""
+def with_changed_values(draw: random.Random, line: str) -> bytes:
+    """Replace, remove, rename or nest one or two values of the record."""
     record = json.loads(line)
     for _ in range(draw.choice((1, 1, 2))):
-        places = list(inside(record))
+        places = list(nested_values(record))
         if not places:
             break
         holder, name = draw.choice(places)
@@ -113,33 +113,33 @@ def bent(draw: random.Random, line: str) -> bytes:
     return json.dumps(record).encode()
 
 
-def inside(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every place in a JSON value: what holds it, and under which name."""
+def nested_values(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every value inside a JSON value, as its container and its name or index."""
     names = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
     for name in names:
         yield value, name
-        yield from inside(value[name])
+        yield from nested_values(value[name])
 
 
 def in_base64(draw: random.Random, line: str) -> bytes:
-    """Bytes of the message changed, not those of the line."""
+    """Change bytes of the message, not bytes of the line."""
     record = json.loads(line) if line.startswith("{") else {"value": line}
     if record["value"] is None:
-        return garbled(draw, line)
-    changed = spoilt(draw, base64.b64decode(record["value"]), [bytes([n] * 3) for n in (0, 1, 0x7F, 0x80, 0xFF)])
+        return with_changed_bytes(draw, line)
+    changed = damaged_bytes(draw, base64.b64decode(record["value"]), [bytes([n] * 3) for n in (0, 1, 0x7F, 0x80, 0xFF)])
     text = base64.b64encode(changed).decode()
     return (json.dumps(record | {"value": text}) if line.startswith("{") else text).encode()
 
 
-def line_of(teller: DtsAvro, draw: random.Random, line: str) -> bytes:
-    """A record whose bytes are right, and whose values are not."""
-    record = teller.opened(line)
+def with_invalid_values(encoder: DtsAvro, draw: random.Random, line: str) -> bytes:
+    """A record with valid bytes and invalid values."""
+    record = encoder.opened(line)
     for _ in range(draw.choice((1, 1, 2))):
-        strange(draw, record)
-    return teller.closed(record).encode()
+        make_invalid(draw, record)
+    return encoder.closed(record).encode()
 
 
-def strange(draw: random.Random, record: Row) -> None:
+def make_invalid(draw: random.Random, record: Row) -> None:
     word, number = draw.choice(WORDS).replace("\ud800", "?"), draw.choice((0, -1, 2**31 - 1, -(2**31), 61, 99))
     image = draw.choice(("beforeImages", "afterImages"))
     match draw.randrange(8):
@@ -162,7 +162,7 @@ def strange(draw: random.Random, record: Row) -> None:
 
 
 def odd_value(draw: random.Random, word: str, number: int) -> Any:
-    """A value of the union, whatever the column's type."""
+    """A value of the union, which can be wrong for the type of the column."""
     parts = dict.fromkeys(("year", "month", "day", "hour", "minute", "second", "millis"), number)
     data = draw.choice((b"", b"\xff\xfe", b"\x01{", word.encode()))
     return draw.choice(

@@ -1,4 +1,4 @@
-"""Records with something wrong in them, made from good ones in every format, and what must be said of each."""
+"""Invalid records, made from valid ones in every format, and the words that the reason of each reject must contain."""
 
 import base64
 import json
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from tests.conformance.story import NOON, Event, Row, Step, Story, Table
-from tests.conformance.teller import LineTeller
+from tests.conformance.encoder import LineEncoder
 from tests.conformance.wire import SECOND
+from tests.conformance.workload import NOON, Event, Row, Step, Table, Workload
 
 THINGS = Table("things", ("id",), {"id": "bigint", "name": "text", "size": "int", "price": "decimal(12,2)"})
 GOOD = 4
@@ -18,43 +18,45 @@ Change = Callable[[Row], None]
 
 @dataclass(frozen=True)
 class Broken:
-    """A line, and words of the reason that must be given for it. A lone surrogate stands for a byte that is no text."""
+    """A line, and words of the reason for its reject. A lone surrogate represents a byte that is not text."""
 
     what: str
     line: str
     words: tuple[str, ...]
 
 
-def a_story() -> Story:
-    """Some rows, each inserted by a transaction of its own."""
+def things_workload() -> Workload:
+    """A few rows, each inserted by its own transaction."""
     rows: list[Row] = [{"id": n, "name": f"n{n}", "size": n, "price": Decimal(n)} for n in range(1, GOOD + 22)]
     steps = [
         Step("stream", n, NOON + n * SECOND, (Event("insert", THINGS, None, row),)) for n, row in enumerate(rows, 1)
     ]
-    return Story((THINGS,), steps)
+    return Workload((THINGS,), steps)
 
 
-def broken_lines(teller: LineTeller) -> tuple[list[str], list[Broken]]:
-    """Good lines, and broken ones made of other good lines."""
-    family = FAMILIES[teller.format]
-    told = [line for line in teller.lines(a_story()) if family.is_change(line)]
-    opened, closed = (json.loads, json.dumps) if family.wire is None else family.wire(teller)
-    lines = list({str(opened(line).get("data", line)): line for line in told[::-1]}.values())[::-1]  # each row once
+def broken_lines(encoder: LineEncoder) -> tuple[list[str], list[Broken]]:
+    """Valid lines, and invalid lines that are made from other valid lines."""
+    family = FAMILIES[encoder.format]
+    inserts = [line for line in encoder.lines(things_workload()) if family.is_change(line)]
+    opened, closed = (json.loads, json.dumps) if family.wire is None else family.wire(encoder)
+    lines = list({str(opened(line).get("data", line)): line for line in inserts[::-1]}.values())[
+        ::-1
+    ]  # one line for each row
     assert len(lines) == GOOD + 21
     spare = iter(lines[GOOD:])
-    found = list(family.garbage(teller, spare))
-    for what, change, words in family.changes(teller):
+    found = list(family.garbage(encoder, spare))
+    for what, change, words in family.changes(encoder):
         record = opened(next(spare))
         change(record)
         found.append(Broken(what, closed(record), words))
     return lines[:GOOD], found
 
 
-def no_json(teller: LineTeller, spare: Iterator[str]) -> Iterator[Broken]:
-    """Lines that are no object in JSON."""
+def no_json(encoder: LineEncoder, spare: Iterator[str]) -> Iterator[Broken]:
+    """Lines that are not a JSON object."""
     yield Broken("half a line", (line := next(spare))[: len(line) // 2], ("not JSON",))
     yield Broken("no JSON", "this is no event", ("not JSON",))
-    if teller.format == "spanner-json":
+    if encoder.format == "spanner-json":
         yield Broken("a number", "12", ("neither",))
     else:
         yield Broken("an array", "[1, 2]", ("JSON object",))
@@ -66,36 +68,36 @@ def no_json(teller: LineTeller, spare: Iterator[str]) -> Iterator[Broken]:
 
 @dataclass(frozen=True)
 class Family:
-    """How a format's records are broken: (what, change, words of the reason).
+    """How to make the records of a format invalid: (what, change, words of the reason).
 
-    `wire`: how a line is opened, and closed again, where it is not JSON; `garbage`: lines that are no record at all.
+    `wire`: functions that open and close a line that is not JSON. `garbage`: lines that are not a record.
     """
 
     is_change: Callable[[str], bool]
-    changes: Callable[[LineTeller], Iterator[tuple[str, Change, tuple[str, ...]]]]
+    changes: Callable[[LineEncoder], Iterator[tuple[str, Change, tuple[str, ...]]]]
     wire: Callable[[Any], tuple[Callable[[str], Row], Callable[[Row], str]]] | None = None
-    garbage: Callable[[LineTeller, Iterator[str]], Iterator[Broken]] = no_json
+    garbage: Callable[[LineEncoder, Iterator[str]], Iterator[Broken]] = no_json
 
 
 def value_of(record: Row) -> Row:
-    """Debezium's value, without a schema."""
+    """Debezium's value, without its schema."""
     value: Row = record["value"]
     inner: Row = value.get("payload", value)
     return inner
 
 
-def debezium(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+def debezium(encoder: LineEncoder) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     def source(record: Row) -> Row:
         found: Row = value_of(record)["source"]
         return found
 
-    def nobody(record: Row) -> None:
+    def without_key(record: Row) -> None:
         value_of(record)["after"]["id"] = None
         record["key"] = None
 
     places = {"lsn": None, "sequence": None, "file": "", "pos": 0}
     yield "unknown op", lambda r: value_of(r).update(op="x"), ('unknown op "x"',)
-    yield "null key", nobody, ('key column "id" is null',)
+    yield "null key", without_key, ('key column "id" is null',)
     yield "no position", lambda r: source(r).update({k: v for k, v in places.items() if k in source(r)}), ("position",)
     yield "wrong type", lambda r: value_of(r)["after"].update(size="many"), ('"size"', "int")
     yield "too great", lambda r: value_of(r)["after"].update(size=2**31), ('"size"', "int")
@@ -105,13 +107,13 @@ def debezium(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]
     yield "an envelope of another type", lambda r: source(r).update(ts_ms="yesterday"), ("envelope",)
 
 
-def flat(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
-    def nobody(record: Row) -> None:
+def flat(encoder: LineEncoder) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+    def without_key(record: Row) -> None:
         record["value"]["id"] = None
         record["key"] = None
 
     yield "unknown op", lambda r: r["value"].update(__op="x"), ('unknown op "x"',)
-    yield "null key", nobody, ('key column "id" is null',)
+    yield "null key", without_key, ('key column "id" is null',)
     yield "no position", lambda r: r["value"].update(__source_pos=None), ("position",)
     yield "wrong type", lambda r: r["value"].update(size="many"), ('"size"', "int")
     yield "no decimal", lambda r: r["value"].update(price="12.50!"), ('"price"', "decimal")
@@ -119,7 +121,7 @@ def flat(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     yield "a field of another type", lambda r: r["value"].update(__source_pos="far"), ("envelope",)
 
 
-def canal(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+def canal(encoder: LineEncoder) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     yield "unknown op", lambda r: r.update(type="UPSERT"), ('unknown type "UPSERT"',)
     yield "null key", lambda r: r["data"][0].update(id=None), ('key column "id" is null',)
     yield "no key", lambda r: r["data"][0].pop("id"), ('key column "id" is missing',)
@@ -132,15 +134,15 @@ def canal(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     yield "a message of another type", lambda r: r.update(es="yesterday"), ("type that Canal does not write",)
 
 
-def ticdc(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
-    yield from canal(teller)
+def ticdc(encoder: LineEncoder) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+    yield from canal(encoder)
     yield "no extension", lambda r: r.pop("_tidb"), ("_tidb is missing", "canal-json")
     yield "no TSO", lambda r: r.update(_tidb={"watermarkTs": 1}), ("commitTs is missing",)
     yield "a number that is no TSO", lambda r: r.update(_tidb={"commitTs": 1}), ("commitTs is not a TSO",)
     yield "the key alone", lambda r: r["_tidb"].update(onlyHandleKey=True), ("onlyHandleKey",)
 
 
-def maxwell(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+def maxwell(encoder: LineEncoder) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     yield "unknown op", lambda r: r.update(type="upsert"), ('unknown type "upsert"',)
     yield "null key", lambda r: r["data"].update(id=None), ('key column "id" is null',)
     yield "no key", lambda r: r["data"].pop("id"), ('key column "id" is missing',)
@@ -155,7 +157,7 @@ def maxwell(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]
     yield "a message of another type", lambda r: r.update(ts="yesterday"), ("type that Maxwell does not write",)
 
 
-def goldengate(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+def goldengate(encoder: LineEncoder) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     yield "unknown op", lambda r: r.update(op_type="X"), ('unknown op_type "X"',)
     yield "null key", lambda r: r["after"].update(id=None), ('key column "id" is null',)
     yield "no key", lambda r: r["after"].pop("id"), ('key column "id" is missing',)
@@ -170,7 +172,7 @@ def goldengate(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...
     yield "no table", lambda r: r.pop("table"), ("table is missing",)
 
 
-def spanner(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+def spanner(encoder: LineEncoder) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     def data(record: Row) -> Row:
         if "change_record" in record:
             found: Row = record["change_record"][0]["data_change_record"][0]
@@ -189,7 +191,7 @@ def spanner(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]
     yield "no table", lambda r: data(r).pop("table_name"), ("table_name is missing",)
 
 
-def shareplex(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+def shareplex(encoder: LineEncoder) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     yield "unknown op", lambda r: r["meta"].update(op="ups"), ('unknown op "ups"',)
     yield "null key", lambda r: r["data"].update(id=None), ('key column "id" is null',)
     yield "no time", lambda r: r["meta"].pop("time"), ("meta.time is missing",)
@@ -199,7 +201,7 @@ def shareplex(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]
     yield "no meta", lambda r: r.pop("meta"), ("meta is missing",)
 
 
-def dms(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+def dms(encoder: LineEncoder) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     yield "unknown op", lambda r: r["metadata"].update(operation="upsert"), ('unknown operation "upsert"',)
     yield "null key", lambda r: r["data"].update(id=None), ('key column "id" is null',)
     yield "no key", lambda r: r["data"].pop("id"), ('key column "id" is missing',)
@@ -212,7 +214,7 @@ def dms(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     yield "no metadata", lambda r: r.pop("metadata"), ("metadata is missing",)
 
 
-def datastream(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+def datastream(encoder: LineEncoder) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     def meta(record: Row) -> Row:
         found: Row = record["source_metadata"]
         return found
@@ -229,8 +231,8 @@ def datastream(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...
     yield "no metadata", lambda r: r.pop("source_metadata"), ("source_metadata is missing",)
 
 
-def debezium_bodies(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
-    """What a schema lets stand: any operation, no place, no row, no name."""
+def debezium_bodies(encoder: LineEncoder) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+    """Changes that the schema allows: an unknown operation, no position, no row, no table."""
     places = {"lsn": None, "sequence": None, "file": "", "pos": 0}
     yield "unknown op", lambda r: r["value"].update(op="x"), ('unknown op "x"',)
     yield (
@@ -242,8 +244,8 @@ def debezium_bodies(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str
     yield "no table", lambda r: r["value"]["source"].update(table=""), ("table",)
 
 
-def frames(teller: LineTeller, spare: Iterator[str]) -> Iterator[Broken]:
-    """Bytes that are no frame, or not the body that their schema describes."""
+def frames(encoder: LineEncoder, spare: Iterator[str]) -> Iterator[Broken]:
+    """Bytes that are not a frame, or not the body that their schema describes."""
 
     def changed(change: Callable[[bytes], bytes]) -> str:
         record = json.loads(next(spare))
@@ -261,21 +263,21 @@ def frames(teller: LineTeller, spare: Iterator[str]) -> Iterator[Broken]:
     yield Broken("the schema of a key", changed(lambda data: data[:4] + b"\x01" + data[5:]), ("does not fit the body",))
 
 
-def framed(teller: Any) -> tuple[Callable[[str], Row], Callable[[Row], str]]:
-    """A line of a frame with its body, and back."""
+def framed(encoder: Any) -> tuple[Callable[[str], Row], Callable[[Row], str]]:
+    """The functions that open the frame of a line and close it."""
 
     def opened(line: str) -> Row:
         record: Row = json.loads(line)
-        schema, value = teller.opened(record["value"])
+        schema, value = encoder.opened(record["value"])
         return record | {"value": value, "schema": schema}
 
     def closed(record: Row) -> str:
-        return json.dumps(record | {"value": teller.framed(record["schema"], record["value"]), "schema": None})
+        return json.dumps(record | {"value": encoder.framed(record["schema"], record["value"]), "schema": None})
 
     return opened, closed
 
 
-def dts(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+def dts(encoder: LineEncoder) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     def column(number: int, value: Any) -> Change:
         return lambda record: record["afterImages"].__setitem__(number, value)
 
@@ -296,12 +298,12 @@ def dts(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
 
 
 def bytes_of(line: str) -> bytes:
-    """What a line of base64 holds, or the value of a message."""
+    """The bytes of a base64 line, or of the value of a message."""
     return base64.b64decode(json.loads(line)["value"] if line.startswith("{") else line)
 
 
-def no_record(teller: LineTeller, spare: Iterator[str]) -> Iterator[Broken]:
-    """Lines and bytes that are no record of DTS."""
+def no_record(encoder: LineEncoder, spare: Iterator[str]) -> Iterator[Broken]:
+    """Lines and bytes that are not a record of DTS."""
     yield Broken("no base64", "this is no message", ("not base64",))
     yield Broken("no value", '{"topic": "t"}', ("base64",))
     yield Broken("a file", base64.b64encode(b"Obj\x01" + bytes(60)).decode(), ("whole Avro file",))
@@ -323,6 +325,6 @@ FAMILIES = {
     "datastream-json": Family(lambda line: True, datastream),
     "debezium-avro": Family(lambda line: "srv.transaction" not in line, debezium_bodies, framed, frames),
     "dts-avro": Family(
-        lambda line: b"pk_uk_info" in bytes_of(line), dts, lambda teller: (teller.opened, teller.closed), no_record
+        lambda line: b"pk_uk_info" in bytes_of(line), dts, lambda encoder: (encoder.opened, encoder.closed), no_record
     ),
 }

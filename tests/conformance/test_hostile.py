@@ -1,4 +1,4 @@
-"""Whatever comes in: no run ends in an error that is not siltstone's own, and every record is accounted for."""
+"""Hostile input: a run ends only in siltstone's own errors, and it accounts for every record."""
 
 import gzip
 import os
@@ -18,14 +18,13 @@ from siltstone.engine.inputs.line_files import BLANKS
 from siltstone.engine.run import catch_up
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from tests.conformance.decoded import enveloped, spec_of
+from tests.conformance.encode_rows import Rows
+from tests.conformance.encoder import Encoder, LineEncoder
 from tests.conformance.formats import BY_NAME
-from tests.conformance.hostile import hostile_lines, spoilt
-from tests.conformance.malformed import THINGS, a_story
-from tests.conformance.quick import ways
-from tests.conformance.story import Story
-from tests.conformance.story import a_story as a_long_story
-from tests.conformance.tell_rows import Rows
-from tests.conformance.teller import LineTeller, Teller
+from tests.conformance.hostile import damaged_bytes, hostile_lines
+from tests.conformance.malformed import THINGS, things_workload
+from tests.conformance.quick import variants
+from tests.conformance.workload import Workload, full_workload
 from tests.decoding import decode_rows, discover
 
 SEED = int(os.environ.get("SILTSTONE_SEED", "1"))
@@ -46,34 +45,36 @@ FILES = (
 )
 
 
-def hostile(teller: Teller, folder: Path, seed: int = SEED, many: int = MANY) -> list[bytes]:
-    """Hostile lines in a file of the folder, good ones in front of them."""
-    good, others = told_lines(teller, a_story(), folder), told_lines(teller, a_long_story(), folder)
-    lines = [line.encode() for line in good] + hostile_lines(teller, good + others, seed, many)
-    place = folder / THINGS.name if isinstance(teller, Rows) else folder
+def hostile(encoder: Encoder, folder: Path, seed: int = SEED, many: int = MANY) -> list[bytes]:
+    """Write good lines, then hostile lines, to a file of the folder."""
+    good, others = workload_lines(encoder, things_workload(), folder), workload_lines(encoder, full_workload(), folder)
+    lines = [line.encode() for line in good] + hostile_lines(encoder, good + others, seed, many)
+    place = folder / THINGS.name if isinstance(encoder, Rows) else folder
     place.mkdir(parents=True, exist_ok=True)
     (place / "events.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
     return [line for line in lines if line.strip(BLANKS)]
 
 
-def told_lines(teller: Teller, story: Story, folder: Path) -> list[str]:
-    """The lines that tell a story."""
-    if isinstance(teller, LineTeller):
-        return teller.lines(story)
+def workload_lines(encoder: Encoder, workload: Workload, folder: Path) -> list[str]:
+    """The lines of a workload."""
+    if isinstance(encoder, LineEncoder):
+        return encoder.lines(workload)
     folder.mkdir(parents=True)
-    teller.deliver(story, folder)
+    encoder.deliver(workload, folder)
     found = [line for file in sorted(folder.rglob("*")) if file.is_file() for line in file.read_text().splitlines()]
     shutil.rmtree(folder)
     return found
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_bytes_break_init(name: str, tmp_path: Path) -> None:
-    """Without a JVM: files of a good line and a bad one, and one of each alone."""
-    teller, refused = BY_NAME[name], 0
-    good, *_ = told_lines(teller, a_story(), tmp_path / "told")
-    place = SchemaPlace(Path(teller.source(THINGS, tmp_path / "told")["schemas"])) if name.endswith("framed") else None
-    for line in hostile_lines(teller, [good], SEED, MANY // 2):
+def test_init_handles_any_bytes(name: str, tmp_path: Path) -> None:
+    """`init` reads or refuses files of a hostile line, alone and after a good line. It runs without a JVM."""
+    encoder, refused = BY_NAME[name], 0
+    good, *_ = workload_lines(encoder, things_workload(), tmp_path / "encoded")
+    place = (
+        SchemaPlace(Path(encoder.source(THINGS, tmp_path / "encoded")["schemas"])) if name.endswith("framed") else None
+    )
+    for line in hostile_lines(encoder, [good], SEED, MANY // 2):
         file = tmp_path / "events.jsonl"
         for text in (line, good.encode() + b"\n" + line):
             file.write_bytes(text + b"\n")
@@ -85,23 +86,23 @@ def test_no_bytes_break_init(name: str, tmp_path: Path) -> None:
     assert refused
 
 
-@pytest.mark.parametrize("name", ways(NAMES))
-def test_no_bytes_break_a_decoder(name: str, spark: SparkSession, project: ProjectSpec) -> None:
-    """Every line is a change, a control event or a reject with its reason, and each row fits or is told not to."""
-    teller, folder = BY_NAME[name], project.root / "told" / name
-    lines = hostile(teller, folder)
-    spec = spec_of(project, teller, THINGS, folder, keys=["id"])
+@pytest.mark.parametrize("name", variants(NAMES))
+def test_a_decoder_handles_any_bytes(name: str, spark: SparkSession, project: ProjectSpec) -> None:
+    """Every line is a change, a control event or a reject with its reason. Each accepted row is complete."""
+    encoder, folder = BY_NAME[name], project.root / "encoded" / name
+    lines = hostile(encoder, folder)
+    spec = spec_of(project, encoder, THINGS, folder, keys=["id"])
     records = enveloped(spark, project, spec, {spec.table: spec.keys})
     assert records.select("line").distinct().count() == len(lines)
     assert records.where("(kind = 'reject') != (reason IS NOT NULL)").isEmpty()
     mine = records.where((F.col("kind") == "change") & (F.col("table") == spec.table))
-    judged(mine, spec)
-    with suppress(SchemaEvolutionError):  # where types that events tell contradict each other, a person decides
-        judged(mine, spec_of(project, teller, THINGS, folder, typed=False, keys=["id"]))
+    assert_changes_are_complete(mine, spec)
+    with suppress(SchemaEvolutionError):  # if the types in the events contradict each other, the user must declare them
+        assert_changes_are_complete(mine, spec_of(project, encoder, THINGS, folder, typed=False, keys=["id"]))
 
 
-def judged(mine: DataFrame, spec: TableSpec) -> None:
-    """What is not rejected has all that the fold asks for."""
+def assert_changes_are_complete(mine: DataFrame, spec: TableSpec) -> None:
+    """Each change that is not rejected has all fields that the fold needs."""
     changes = decode_rows(mine, discover(mine, spec), spec).localCheckpoint()
     assert changes.count() == mine.count()
     good = changes.where("reason IS NULL")
@@ -109,19 +110,19 @@ def judged(mine: DataFrame, spec: TableSpec) -> None:
     assert good.where("op != 'read' AND (position IS NULL OR coalesce(commit_ts, ingest_ts) IS NULL)").isEmpty()
 
 
-@pytest.mark.parametrize("name", ways(FILES, ("datastream_avro_mysql", "rows_parquet")))
-def test_no_damaged_file_ends_in_another_error(name: str, spark: SparkSession, project: ProjectSpec) -> None:
-    """Files that say how they are to be read, with bytes changed: read as far as they can be, or refused as such."""
-    teller, whole, outcomes = BY_NAME[name], project.root / "whole", []
+@pytest.mark.parametrize("name", variants(FILES, ("datastream_avro_mysql", "rows_parquet")))
+def test_a_damaged_file_is_read_or_refused(name: str, spark: SparkSession, project: ProjectSpec) -> None:
+    """Files with changed bytes, in formats that describe their own content, are read as far as possible or refused."""
+    encoder, whole, outcomes = BY_NAME[name], project.root / "whole", []
     whole.mkdir()
-    teller.deliver(a_story(), whole)
+    encoder.deliver(things_workload(), whole)
     file = min((each for each in whole.rglob("*") if each.is_file()), key=lambda each: each.stat().st_size)
     data = file.read_bytes() if name != "postgresql_bare" else gzip.compress(file.read_bytes())
     draw = random.Random(f"{SEED} {name}")
-    for number in range(MANY):  # without a JVM there is time for more
+    for number in range(MANY):  # more cases, because this part needs no JVM
         target = project.root / "files" / (f"{number}" + "".join(file.suffixes))
         target.parent.mkdir(exist_ok=True)
-        target.write_bytes(spoilt(draw, data, [bytes(8), b"\xff" * 8]))
+        target.write_bytes(damaged_bytes(draw, data, [bytes(8), b"\xff" * 8]))
         with suppress(SiltstoneError):
             written_specs(find_tables([target]), whole, whole, [target])
     for number in range(DAMAGED):
@@ -129,22 +130,22 @@ def test_no_damaged_file_ends_in_another_error(name: str, spark: SparkSession, p
         target = place / file.relative_to(whole)
         target = target.with_name(target.name + ".gz") if name == "postgresql_bare" else target
         target.parent.mkdir(parents=True)
-        target.write_bytes(spoilt(draw, data, [bytes(8), b"\xff" * 8]))
-        spec = spec_of(project, teller, THINGS, place)
+        target.write_bytes(damaged_bytes(draw, data, [bytes(8), b"\xff" * 8]))
+        spec = spec_of(project, encoder, THINGS, place)
         try:
             outcomes.append(enveloped(spark, project, spec, {spec.table: spec.keys}).count())
         except SiltstoneError as error:
             outcomes.append(str(error))
     assert len(set(outcomes)) > 1, outcomes
-    assert not [told for told in outcomes if "SQLSTATE" in str(told)]  # that is how Spark says it
+    assert not [outcome for outcome in outcomes if "SQLSTATE" in str(outcome)]  # an error message of Spark
 
 
 @pytest.mark.slow
-def test_nothing_is_lost_in_whole_runs(spark: SparkSession, project: ProjectSpec) -> None:
-    """All formats in one run: taken, rejected, control events and what is not ours are all the records."""
+def test_a_run_accounts_for_every_record(spark: SparkSession, project: ProjectSpec) -> None:
+    """Taken records, rejects, control events and records of other tables add up to all records."""
     specs, wanted = [], {}
     for name in NAMES:
-        folder = project.root / "told" / name
+        folder = project.root / "encoded" / name
         lines = hostile(BY_NAME[name], folder, SEED + 1, MANY // 2)
         specs.append(spec_of(project, BY_NAME[name], THINGS, folder, keys=["id"], rejects={"max_fraction": 1.0}))
         wanted[specs[-1].source.path] = len(lines)
@@ -156,7 +157,7 @@ def test_nothing_is_lost_in_whole_runs(spark: SparkSession, project: ProjectSpec
     assert {path: read[path] for path in wanted if path not in fans_out} == {
         path: lines for path, lines in wanted.items() if path not in fans_out
     }
-    # A line with records of several tables counts in each.
+    # A line with records of several tables counts once for each table.
     assert [path for path in fans_out if read[path] < wanted[path]] == []
     for source in report.sources:
         parts = sum(source.taken.values()) + source.control + sum(source.other_tables.values()) + source.rejected
@@ -166,5 +167,5 @@ def test_nothing_is_lost_in_whole_runs(spark: SparkSession, project: ProjectSpec
 
 
 def is_own(error: str) -> bool:
-    """Whether siltstone refused a table in its own words: a record can claim to be of another source."""
+    """Whether siltstone refused a table with its own message. A record can claim to be from another source."""
     return error.startswith("Cannot ") and "Traceback" not in error

@@ -1,4 +1,4 @@
-"""Positions stand in the order that the sources' own rules give, for the pairs collected beside the recordings."""
+"""Positions have the order that each source defines, which the pairs in the recordings' folder show."""
 
 import json
 from collections.abc import Callable
@@ -24,14 +24,14 @@ def datastream(method: str, owner: dict[str, str]) -> Callable[[Place], str]:
         at = datetime.fromtimestamp(place["ts"], UTC).isoformat()
         log = {"log_position" if k == "log_position" else k: v for k, v in place.items() if k != "ts"}
         meta = {"table": "t", "change_type": "INSERT", "is_deleted": False, "primary_keys": ["id"]} | owner | log
-        told = {
+        record = {
             "uuid": "u",
             "read_timestamp": at,
             "source_timestamp": at,
             "read_method": method,
             "source_metadata": meta,
         }
-        return json.dumps(told | {"payload": {"id": 1}})
+        return json.dumps(record | {"payload": {"id": 1}})
 
     return event
 
@@ -73,7 +73,7 @@ SOURCES: dict[str, tuple[str, Callable[[Any], str]]] = {
 }
 
 
-def test_positions_are_in_the_order_of_the_collected_pairs(spark: SparkSession) -> None:
+def test_positions_have_the_order_of_the_collected_pairs(spark: SparkSession) -> None:
     pairs = [json.loads(line) for line in PAIRS.read_text().splitlines()]
     assert {pair["source"] for pair in pairs} == set(SOURCES)
     problems = []
@@ -91,19 +91,20 @@ def test_positions_are_in_the_order_of_the_collected_pairs(spark: SparkSession) 
 
 
 def holds(pair: Any, a: Any, b: Any) -> bool:
-    """A READ of a backfill has no position: it never stands behind a change of its key that its window holds."""
+    """Whether the positions of a pair have the expected relation. A READ of a backfill has no position, so a change of
+    its key inside its window wins."""
     if pair["b"] is None and pair["a"] and "invalid" in pair["why"]:
         return bool(a["kind"] == "reject")
     if pair["b"] is None:
-        return True  # what a null means to an upsert has nothing to do with positions
+        return True  # how an upsert treats nulls does not depend on positions
     if a["origin"] == "snapshot":
         return a["position"] is None and b["origin"] == "stream" and b["position"] is not None
     relation = {"<": a["position"] < b["position"], "=": a["position"] == b["position"]}
     return bool(relation[pair["relation"][0]])
 
 
-def test_every_number_is_compared_as_a_number(spark: SparkSession) -> None:
-    """Names and counters that grow by a digit: the next file, the next SCN, the next nanosecond."""
+def test_numbers_in_positions_are_compared_as_numbers(spark: SparkSession) -> None:
+    """File numbers and offsets that grow by a digit: an order of texts would be wrong."""
     steps = ["999999.4", "999999.99", "999999.100", "1000000.4"]
     rows = [("f", number, mysql(step)) for number, step in enumerate(steps)]
     lines = spark.createDataFrame(rows, "file string, line bigint, text string").coalesce(1)

@@ -1,6 +1,6 @@
-"""What the tellers write looks as real events do: the same fields, null and absent where real ones are.
+"""The events of the encoders look like real events: they have the same fields, and the same fields are null or absent.
 
-Row images are left out (their columns are the story's); so are the schemas around them.
+The comparison ignores row images (their columns are those of the workload) and the schemas around them.
 """
 
 import gzip
@@ -12,12 +12,12 @@ from typing import Any
 import fastavro
 import pytest
 
+from tests.conformance.encode_datastream import DatastreamAvro
+from tests.conformance.encode_dts_avro import DtsMysql
+from tests.conformance.encode_framed import TRANSACTION, TRANSACTION_KEY, Framed
+from tests.conformance.encoder import LineEncoder
 from tests.conformance.formats import BY_NAME
-from tests.conformance.story import Row, a_story
-from tests.conformance.tell_datastream import DatastreamAvro
-from tests.conformance.tell_dts_avro import DtsMysql
-from tests.conformance.tell_framed import TRANSACTION, TRANSACTION_KEY, Framed
-from tests.conformance.teller import LineTeller
+from tests.conformance.workload import Row, full_workload
 from tests.recordings import DATA, lines
 
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the samples are not there: {DATA}")
@@ -30,7 +30,7 @@ Named = dict[Any, list[Row]]
 
 
 def shape(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Every field with the kind of its value; of images only whether they are there."""
+    """Every field with the type of its value. An image counts as one field."""
     if isinstance(value, dict) and path.rpartition(".")[2] not in IMAGES:
         for name, part in value.items():
             yield f"{path}.{name}", type(part).__name__
@@ -40,15 +40,15 @@ def shape(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from shape(part, f"{path}[]")
 
 
-def compare(told: Iterable[Row], real: Iterable[Row], kind: Callable[[Row], Any]) -> list[str]:
-    """Where a told event has a field that no real one of its kind has, or lacks one that all have."""
+def compare(encoded: Iterable[Row], real: Iterable[Row], kind: Callable[[Row], Any]) -> list[str]:
+    """The fields that only the encoded events of a kind have, and those that only the real ones have."""
     samples: dict[Any, list[Shape]] = {}
     for event in real:
         seen = samples.setdefault(kind(event), [])
         if len(seen) < ENOUGH:
             seen.append(frozenset(shape(event)))
     problems, compared = set(), set()
-    for event in told:
+    for event in encoded:
         name = kind(event)
         if name not in samples:
             continue
@@ -62,10 +62,10 @@ def compare(told: Iterable[Row], real: Iterable[Row], kind: Callable[[Row], Any]
     return sorted(problems)
 
 
-def told(name: str) -> Iterator[Row]:
-    teller = BY_NAME[name]
-    assert isinstance(teller, LineTeller)
-    return map(json.loads, teller.lines(a_story()))
+def encoded_events(name: str) -> Iterator[Row]:
+    encoder = BY_NAME[name]
+    assert isinstance(encoder, LineEncoder)
+    return map(json.loads, encoder.lines(full_workload()))
 
 
 def real(path: str) -> Iterator[Row]:
@@ -80,7 +80,7 @@ def of_debezium(event: Row) -> Any:
 
 
 def bare(events: Iterable[Row], without: tuple[str, ...] = ()) -> Iterator[Row]:
-    """Events without schemas around their values, and without what the recorder added."""
+    """Events without the schemas around their values, and without the fields that the recorder added."""
     for event in events:
         value = event["value"]
         inner = value["payload"] if value and "schema" in value else value
@@ -99,14 +99,14 @@ def mariadb_as_mysql(events: Iterable[Row]) -> Iterator[Row]:
         ("mysql_schemas", "mariadb/debezium.schema.jsonl.gz"),
     ],
 )
-def test_debezium(name: str, path: str) -> None:
-    assert compare(bare(told(name)), mariadb_as_mysql(real(path)), of_debezium) == []
+def test_debezium_events_look_like_recorded_ones(name: str, path: str) -> None:
+    assert compare(bare(encoded_events(name)), mariadb_as_mysql(real(path)), of_debezium) == []
 
 
 @pytest.mark.parametrize("name", ["postgresql_bare", "mysql_bare"])
-def test_what_debezium_leaves_out_of_images(name: str) -> None:
-    """PostgreSQL's updates have no before image, its deletes only the key; MySQL's have whole rows."""
-    for event in told(name):
+def test_before_images_omit_what_debezium_omits(name: str) -> None:
+    """In PostgreSQL, updates have no before image, and deletes have only the key. In MySQL, both have the whole row."""
+    for event in encoded_events(name):
         value = event["value"] or {}
         before = value.get("before")
         if value.get("op") == "u":
@@ -116,12 +116,14 @@ def test_what_debezium_leaves_out_of_images(name: str) -> None:
             assert any(v is not None for v in others) == (name == "mysql_bare")
 
 
-def test_canal() -> None:
-    found = compare(told("canal"), real("mariadb/canal.flat.jsonl.gz"), lambda event: (event["type"], event["isDdl"]))
+def test_canal_messages_look_like_recorded_ones() -> None:
+    found = compare(
+        encoded_events("canal"), real("mariadb/canal.flat.jsonl.gz"), lambda event: (event["type"], event["isDdl"])
+    )
     assert found == []
 
 
-def test_spanner() -> None:
+def test_spanner_records_look_like_real_ones() -> None:
     everything = [
         event for path in sorted((DATA / "spanner").glob("*.jsonl")) for event in real(f"spanner/{path.name}")
     ]
@@ -129,15 +131,15 @@ def test_spanner() -> None:
     def kind(event: Row) -> Any:
         return "bare" if "commit_timestamp" in event else "array" if "change_record" in event else next(iter(event))
 
-    assert compare(told("spanner_new_values_array"), everything, kind) == []
-    assert compare(told("spanner_old_and_new_values_object"), everything, kind) == []
+    assert compare(encoded_events("spanner_new_values_array"), everything, kind) == []
+    assert compare(encoded_events("spanner_old_and_new_values_object"), everything, kind) == []
 
 
-def test_shareplex() -> None:
+def test_shareplex_operations_look_like_documented_ones() -> None:
     def kind(event: Row) -> str:
         return str(event["meta"]["op"])
 
-    found = compare(told("shareplex"), real("dts/shareplex/doc_samples.jsonl"), kind)
+    found = compare(encoded_events("shareplex"), real("dts/shareplex/doc_samples.jsonl"), kind)
     assert [f for f in found if "posttime" not in f and ".meta.scn" not in f and not f.startswith(("upd", "del"))] == []
 
 
@@ -148,8 +150,8 @@ def test_shareplex() -> None:
         ("datastream_json_sqlserver", "datastream/json/sqlserver_cdc_employees.jsonl"),
     ],
 )
-def test_datastream_json(name: str, path: str) -> None:
-    assert compare(told(name), real(path), lambda event: event["source_metadata"]["change_type"]) == []
+def test_datastream_json_events_look_like_real_ones(name: str, path: str) -> None:
+    assert compare(encoded_events(name), real(path), lambda event: event["source_metadata"]["change_type"]) == []
 
 
 @pytest.mark.parametrize(
@@ -160,17 +162,17 @@ def test_datastream_json(name: str, path: str) -> None:
         ("datastream_avro_postgresql", "mixed/bytearray.avro"),
     ],
 )
-def test_datastream_avro(name: str, path: str) -> None:
-    """The writer's schema, but for the payload's columns, and the records' nulls."""
-    teller = BY_NAME[name]
-    assert isinstance(teller, DatastreamAvro)
+def test_datastream_avro_files_look_like_real_ones(name: str, path: str) -> None:
+    """The schemas are the same except for the columns of the payload, and the records have the same nulls."""
+    encoder = BY_NAME[name]
+    assert isinstance(encoder, DatastreamAvro)
     with (DATA / "datastream/avro" / path).open("rb") as file:
         reader = fastavro.reader(file)
         written: Any = reader.writer_schema
         records = [record for record in reader if isinstance(record, dict)]
-    own = teller.schema(a_story().tables[0])
+    own = encoder.schema(full_workload().tables[0])
     assert without_payload(own) == without_payload(written)
-    events = [record for _, record in teller.events(a_story())]
+    events = [record for _, record in encoder.events(full_workload())]
     kept = [plain_times(record) for record in records]
     assert compare(events, kept, lambda event: event["source_metadata"]["change_type"]) == []
 
@@ -183,14 +185,14 @@ def plain_times(record: Row) -> Row:
     return record | dict.fromkeys(("read_timestamp", "source_timestamp"), 0)
 
 
-def test_framed_debezium() -> None:
-    """The schemas that were registered, but for the columns; defaults and the names of what a type means apart."""
-    teller = BY_NAME["postgresql_framed"]
-    assert isinstance(teller, Framed)
+def test_framed_debezium_has_the_registered_schemas() -> None:
+    """The schemas are the registered ones, except for columns, defaults and the names of logical types."""
+    encoder = BY_NAME["postgresql_framed"]
+    assert isinstance(encoder, Framed)
     with gzip.open(DATA / "postgresql/events.avro.schemas.json.gz", "rt") as file:
         recorded = [json.loads(s) if isinstance(s, str) else s for s in json.load(file).values()]
     real = {schema["name"]: without_columns(schema) for schema in recorded}
-    own = [TRANSACTION, TRANSACTION_KEY, teller.envelope_schema(a_story().tables[0])]
+    own = [TRANSACTION, TRANSACTION_KEY, encoder.envelope_schema(full_workload().tables[0])]
     assert {schema["name"]: without_columns(schema) for schema in own} == {s["name"]: real[s["name"]] for s in own}
 
 
@@ -206,22 +208,22 @@ def without_columns(schema: Any) -> Any:
     return without_columns(schema["items"]) if schema["type"] == "array" else schema["type"]
 
 
-def test_dts_avro() -> None:
-    """Tags apart, of which there are as many as writers."""
-    teller = BY_NAME["dts_mysql"]
-    assert isinstance(teller, DtsMysql)
+def test_dts_records_look_like_real_ones() -> None:
+    """The comparison ignores tags, because every writer has other ones."""
+    encoder = BY_NAME["dts_mysql"]
+    assert isinstance(encoder, DtsMysql)
 
     def plain(line: str) -> Row:
-        return {name: value for name, value in teller.opened(line).items() if name != "tags"}
+        return {name: value for name, value in encoder.opened(line).items() if name != "tags"}
 
     paths = [path for path in (DATA / "dts/samples").glob("*.base64.txt") if "noborn" not in path.name]
     real = [plain(line) for path in paths for line in path.read_text().split()]
-    found = compare(map(plain, teller.lines(a_story())), real, lambda record: record["operation"])
+    found = compare(map(plain, encoder.lines(full_workload())), real, lambda record: record["operation"])
     assert found == []
 
 
-def test_samples_are_compared_with_care(tmp_path: Path) -> None:
-    """A field too many, one too few and one of another type are seen."""
+def test_the_comparison_finds_each_different_field(tmp_path: Path) -> None:
+    """An additional field, a missing field, and a field of another type are found."""
     sample: list[Row] = [{"a": 1, "b": {"c": None}}, {"a": 1, "b": {"c": "x", "d": 1}}]
     cases: list[Row] = [{"a": 1, "b": {"c": None}}, {"a": "1", "b": {"c": None}}, {"b": {"c": 1, "e": 1}}]
     assert [len(compare([case], sample, lambda event: 0)) for case in cases] == [0, 1, 3]

@@ -1,4 +1,4 @@
-"""One history told in every format, through the whole engine in one run: the stored tables are the story's own."""
+"""The same workload in every format, in one run of the whole engine: the stored tables are those of the workload."""
 
 import os
 
@@ -7,37 +7,39 @@ from pyspark.sql import SparkSession
 
 from siltstone.engine.run import catch_up
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
-from tests.conformance.decoded import differing, images, spec_of, stored_rows, told
+from tests.conformance.decoded import differing, images, spec_of, stored_rows, workload_folder
 from tests.conformance.formats import BY_NAME
-from tests.conformance.quick import one_a_format
-from tests.conformance.story import a_story
+from tests.conformance.quick import one_per_format
+from tests.conformance.workload import full_workload
 
-STORY = a_story()
-TABLES = {table.name: table for table in STORY.tables}
+WORKLOAD = full_workload()
+TABLES = {table.name: table for table in WORKLOAD.tables}
 WANTED = [name for name in BY_NAME if any(part in name for part in os.environ.get("SILTSTONE_FORMATS", "").split(","))]
-QUICK = one_a_format(WANTED)
+QUICK = one_per_format(WANTED)
 REST = [name for name in WANTED if name not in QUICK]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("told_by", [QUICK, REST], ids=["quick", "rest"])
-def test_every_format_ends_in_the_same_tables(told_by: list[str], spark: SparkSession, project: ProjectSpec) -> None:
+@pytest.mark.parametrize("encoders", [QUICK, REST], ids=["quick", "rest"])
+def test_every_format_gives_the_tables_of_the_workload(
+    encoders: list[str], spark: SparkSession, project: ProjectSpec
+) -> None:
     specs: dict[tuple[str, str], TableSpec] = {}
-    for name in told_by:
-        folder = told(BY_NAME[name], STORY, project)
-        specs |= {(name, table.name): spec_of(project, BY_NAME[name], table, folder) for table in STORY.tables}
+    for name in encoders:
+        folder = workload_folder(BY_NAME[name], WORKLOAD, project)
+        specs |= {(name, table.name): spec_of(project, BY_NAME[name], table, folder) for table in WORKLOAD.tables}
     report = catch_up(project, list(specs.values()), spark)
     assert [(table.table, table.error) for table in report.tables if table.error] == []
     problems = []
-    for (name, told_table), spec in specs.items():
-        table = TABLES[told_table]
+    for (name, table_name), spec in specs.items():
+        table = TABLES[table_name]
         live = stored_rows(spark.table(f"lake.{spec.target.latest}"), table)
         latest = {table.key(row): row for row, _ in live}
-        story = BY_NAME[name].committed(STORY)
-        problems += differing(f"{name} latest {table.name}", latest, story.latest()[table.name])
+        committed = BY_NAME[name].committed(WORKLOAD)
+        problems += differing(f"{name} latest {table.name}", latest, committed.latest()[table.name])
         problems += differing(
             f"{name} history {table.name}",
             images(spark.table(f"lake.{spec.target.history}"), table),
-            story.images()[table.name],
+            committed.images()[table.name],
         )
     assert not problems, "\n".join(problems)

@@ -1,4 +1,4 @@
-"""Every format that topics carry: a record of a topic gives the event that its line in a file gives. Without Spark."""
+"""Records of topics, for every format that topics can carry. These tests need no Spark."""
 
 import base64
 import json
@@ -14,13 +14,13 @@ from siltstone.engine.formats import format_of
 from siltstone.engine.spec.model import ProjectSpec, SourceSpec
 from tests.conformance.decoded import spec_of
 from tests.conformance.formats import BY_NAME
-from tests.conformance.story import a_story
+from tests.conformance.workload import full_workload
 from tests.unit.decode.test_topic_records import Given
 
-STORY = a_story()
+WORKLOAD = full_workload()
 OF_FILES = ("rows_csv", "rows_parquet", "rows_avro")
 CARRIED = [
-    name for name, teller in BY_NAME.items() if name not in OF_FILES and "json" in format_of(teller.format).containers
+    name for name, encoder in BY_NAME.items() if name not in OF_FILES and "json" in format_of(encoder.format).containers
 ]
 JSON = ("key", "before", "after", "old_key", "new_key", "row_schema", "key_schema")
 PLAIN = (
@@ -41,7 +41,7 @@ SHOWN = 60
 
 
 def record_of(line: bytes, source: SourceSpec) -> Given:
-    """The record whose line this is: what is around the value in it, else the line alone."""
+    """The topic record of a line: the key, the value and the headers inside the line, or the line as the value."""
     form = format_of(source.format)
     found = json.loads(line) if line.startswith((b"{", b"[")) else None
     if not (form.of_topics and isinstance(found, dict) and "value" in found):
@@ -63,7 +63,7 @@ def as_json(part: Any) -> bytes | None:
 
 
 def seen(event: Event, by_place: bool) -> dict[str, Any]:
-    """The fields of an event; its position, unless the place of delivery is that."""
+    """The compared fields of an event. They include its position, unless the position is the place of delivery."""
     found = {name: getattr(event, name) for name in PLAIN}
     for name in JSON:
         part = getattr(event, name)
@@ -72,11 +72,11 @@ def seen(event: Event, by_place: bool) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", CARRIED)
-def test_records_of_topics_give_the_events_of_their_lines(name: str, tmp_path: Path, project: ProjectSpec) -> None:
-    teller, folder = BY_NAME[name], tmp_path / "lines"
+def test_a_topic_record_gives_the_same_events_as_its_line(name: str, tmp_path: Path, project: ProjectSpec) -> None:
+    encoder, folder = BY_NAME[name], tmp_path / "lines"
     folder.mkdir()
-    teller.deliver(STORY, folder)
-    specs = [spec_of(project, teller, table, folder) for table in STORY.tables]
+    encoder.deliver(WORKLOAD, folder)
+    specs = [spec_of(project, encoder, table, folder) for table in WORKLOAD.tables]
     for spec in {spec.source: spec for spec in specs}.values():
         declared = {each.table: each.keys for each in specs if each.source == spec.source}
         files = [file for file in sorted(folder.rglob("*")) if file.suffix in (".jsonl", ".json", ".txt")]
@@ -85,6 +85,6 @@ def test_records_of_topics_give_the_events_of_their_lines(name: str, tmp_path: P
         messages = [Message("kafka://t/0", 8, make(record_of(line, spec.source))) for line in lines]
         by_line = decode_messages([Message("kafka://t/0", 8, line) for line in lines], spec.source, declared)
         by_record = decode_messages(messages, spec.source, declared)
-        by_place = not teller.can.places
+        by_place = not encoder.can.positions
         assert [seen(each, by_place) for each in by_record] == [seen(each, by_place) for each in by_line]
         assert lines

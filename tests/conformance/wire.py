@@ -1,5 +1,6 @@
-"""How values look on the wire, in plain Python, for any date: `date` is days since 1970, `timestamp`, `datetime` and
-`time` are microseconds, so that years before 1 and after 9999 and hours beyond a day are ordinary values."""
+"""Values in the form that events have, in plain Python and for any date. `date` is days since 1970. `timestamp`,
+`datetime` and `time` are microseconds. So years before 1, years after 9999 and hours beyond a day are ordinary
+values."""
 
 import base64
 import json
@@ -31,25 +32,25 @@ def days_of(year: int, month: int, day: int) -> int:
 
 
 def micros_of(year: int, month: int, day: int, micros: int = 0) -> int:
-    """An instant by its date and the microseconds of its day."""
+    """A time from its date and the microseconds of its day."""
     return days_of(year, month, day) * DAY + micros
 
 
 def iso_date(days: int) -> str:
-    """As Java writes it: a sign where the year has not four digits."""
+    """A date as Java writes it: with a sign if the year does not have four digits."""
     year, month, day = civil(days)
     sign = "+" if year > 9999 else "-" if year < 0 else ""
     return f"{sign}{abs(year):04}-{month:02}-{day:02}"
 
 
 def iso_moment(micros: int, between: str = "T", zone: str = "Z", digits: int = 6) -> str:
-    """Date and time, with so many digits of a second (0: none)."""
+    """Date and time, with `digits` digits of a second (0: none)."""
     days, rest = divmod(micros, DAY)
     return iso_date(days) + between + clock(rest, digits) + zone
 
 
 def clock(micros: int, digits: int = 6) -> str:
-    """HH:MM:SS.ffffff; may be negative or longer than a day."""
+    """HH:MM:SS.ffffff. It can be negative or longer than a day."""
     seconds, rest = divmod(abs(micros), SECOND)
     fraction = f".{rest:06}"[: digits + 1] if digits else ""
     sign = "-" if micros < 0 else ""
@@ -62,7 +63,7 @@ def digits_of(number: Decimal) -> str:
 
 
 def unscaled(number: Decimal, scale: int) -> bytes:
-    """Two's complement of the number without its point, as short as it can be."""
+    """The unscaled number in two's complement, as short as possible."""
     sign, digits, exponent = number.as_tuple()
     whole = int("".join(map(str, digits))) * 10 ** (scale + int(exponent)) * (-1 if sign else 1)
     return whole.to_bytes((whole + (whole < 0)).bit_length() // 8 + 1, "big", signed=True)
@@ -77,7 +78,7 @@ def decimal_base64(number: Decimal, scale: int) -> str:
 
 
 def latin(data: bytes) -> str:
-    """Each byte as the character of its number."""
+    """Each byte as the character with its number."""
     return data.decode("latin-1")
 
 
@@ -88,25 +89,25 @@ def sizes(kind: str) -> tuple[int, int]:
 
 
 def base(kind: str) -> str:
-    """The word of a kind: `decimal` of `decimal(12,2)`, `array` of `array<int>`."""
+    """The name of a kind without its parameters: `decimal` of `decimal(12,2)`, `array` of `array<int>`."""
     return kind.partition("(")[0].partition("<")[0]
 
 
 def item(kind: str) -> str:
-    """What an array holds."""
+    """The kind of an array's items."""
     return kind.partition("<")[2].rstrip(">")
 
 
 def number(value: Decimal) -> str:
-    """A number of any length, for `dumps` to write as it is."""
+    """A number of any length in a form that `dumps` writes with all its digits."""
     return f"@@{digits_of(value)}@@"
 
 
 def dumps(value: Any) -> str:
-    """JSON whose `number`s have all their digits."""
+    """JSON in which each `number` has all its digits."""
     return re.sub(r'"@@([0-9.+-]+)@@"', r"\1", json.dumps(value, ensure_ascii=False))
 
 
 def loads(text: str) -> Any:
-    """JSON with its numbers as `dumps` wants them."""
+    """A JSON value whose numbers have the form that `dumps` writes."""
     return json.loads(text, parse_float=lambda digits: number(Decimal(digits)))

@@ -1,4 +1,4 @@
-"""A project on disk with a lake of its own, whose commands live in this process or are killed in another."""
+"""A project on disk with its own lake. Its commands run in this process, or in another process that is killed."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ KILLED = -9
 class DiskProject:
     """A folder with the project file, the specs, the events and the lake.
 
-    A session knows a catalog by its name, which is the folder's: no two folders of a process may have one name.
+    The name of the folder is the name of the catalog in the session, so two folders of a process need different names.
     """
 
     root: Path
 
     @property
     def lake(self) -> Lake:
-        """Where the tables are."""
+        """The lake that has the tables."""
         return Lake(self.root.name, self.root / "lake")
 
     @property
@@ -45,12 +45,12 @@ class DiskProject:
 
     @property
     def events(self) -> Path:
-        """Where the events are."""
+        """The folder of the events."""
         return self.root / "events"
 
     @property
     def log(self) -> Path:
-        """Where a process writes its commits."""
+        """The file to which a process writes its commits."""
         return self.root / "commits.log"
 
     def write(self) -> None:
@@ -68,12 +68,12 @@ class DiskProject:
         (self.root / "specs" / f"{spec['table']}.yaml").write_text(json.dumps(spec), encoding="utf-8")
 
     def restore(self) -> None:
-        """Put the lake back to what it was when it was kept."""
+        """Restore the lake to the state that `keep` stored."""
         self.lake.restore()
         for note in self.lake.root.glob("catalog.db.run.*.json"):
             note.unlink()
 
-    def live(self, *arguments: str) -> int:
+    def run_command(self, *arguments: str) -> int:
         """Run a command in this process, and give its exit code."""
         try:
             with redirect_stdout(StringIO()):
@@ -82,7 +82,7 @@ class DiskProject:
             return int(end.code or 0)
         return 0
 
-    def killed(self, moment: str, number: int, *arguments: str) -> int:
+    def run_killed(self, moment: str, number: int, *arguments: str) -> int:
         """Run a command in a process that dies before or after a commit (`victim`); give its exit code."""
         self.log.unlink(missing_ok=True)
         command = [sys.executable, "-m", "tests.crash.victim", moment, str(number), str(self.log)]
@@ -98,12 +98,16 @@ class DiskProject:
             )
         return done.returncode
 
+    def output(self) -> str:
+        """The output of the last process that could be killed."""
+        return (self.root / "victim.log").read_text(encoding="utf-8")
+
     def commits(self) -> list[str]:
-        """The commits of the last process that could be killed."""
+        """The commits that the last killable process logged."""
         return self.log.read_text(encoding="utf-8").splitlines()
 
     def rows(self, spark: SparkSession, table: str, without: tuple[str, ...] = ()) -> list[str]:
-        """The rows of a table as text, in an order of their own; none where it does not exist."""
+        """The rows of a table as sorted text. A table that does not exist has none."""
         name = self.identifier(table)
         if not spark.catalog.tableExists(name):
             return []
@@ -111,7 +115,7 @@ class DiskProject:
         return sorted(repr(row.asDict(recursive=True)) for row in spark.table(name).select(*kept).collect())
 
     def traces(self, spark: SparkSession, table: str) -> list[str]:
-        """What is wrong with the references of a table: branches that runs left, and a tag on an old snapshot."""
+        """Problems with the references of a table: branches that runs left, and a tag on an old snapshot."""
         refs = {row["name"]: row for row in spark.table(f"{self.identifier(table)}.refs").collect()}
         left = [name for name, row in refs.items() if row["type"] == "BRANCH" and name != "main"]
         found = [f"{table}: branch {name}" for name in left]
@@ -120,7 +124,7 @@ class DiskProject:
         return found
 
     def identifier(self, table: str) -> str:
-        """A table as Spark takes it."""
+        """The name of a table in Spark."""
         return f"{self.lake.name}.silt.{table}"
 
 
@@ -132,5 +136,5 @@ def session() -> SparkSession:
 
 
 def say(text: str) -> None:
-    """A line about what is done."""
+    """Print a line about the progress."""
     sys.stderr.write(f"{text}\n")

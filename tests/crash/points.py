@@ -1,11 +1,11 @@
-"""Every command killed at every commit: the next runs give the tables of a command that nothing killed.
+"""Kill every command at every commit: the next runs must give the tables of a command that was not killed.
 
     python -m tests.crash.points [--command catch-up ...] [--every 1]
 
-Each commit is a point, before it and after it. At each, the command runs in a process of its own from the same
-tables, and is killed with its JVM (`victim`). Then `catch-up` runs, the command runs again, and one more batch arrives.
-All rows of all tables, the inputs and the rejects among them, have to be those of commands that lived; no branch and no
-old tag may be left. The result goes to RESULT.md.
+The points are before and after each commit. At each point, the command starts from the same tables in its own process,
+and is killed with its JVM (`victim`). Then `catch-up` runs, the command runs a second time, and one more batch arrives.
+All rows of all tables, the inputs and the rejects among them, must be those of commands that were not killed. No branch
+and no old tag may remain. The result goes to RESULT.md.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ from tests.results import ROOT, kept, when_and_commit, write
 
 PAGE: Final = ROOT / "tests" / "crash" / "RESULT.md"
 COLUMNS: Final = ("command", "commits", "points tried", "differences", "seconds", "when (UTC)", "commit")
-HEADING: Final = "The last run of the commands that are killed"
-WORDS: Final = """`make crashes`: each command is killed with SIGKILL before and after each of its commits, in a
-process of its own; the runs after it have to give what a command that lived gives. A difference is a point after which
-any row differs."""
+HEADING: Final = "The last run of the killed commands"
+WORDS: Final = """`make crashes` kills each command with SIGKILL before and after each of its commits, in a separate
+process. The runs after it must give the rows of a command that was not killed. A difference is a point after which any
+row differs."""
 MOMENTS: Final = ("before", "after")
+GAP_IS_OPEN: Final = 5  # an exit code
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A command, and what it finds. `taken`: the second events are taken before; `types`: the types of the specs
-    when the command runs."""
+    """A command, and the state in which it starts. `taken`: an earlier run has taken the second events. `types`: the
+    types of the specs when the command runs."""
 
     arguments: tuple[str, ...]
     taken: bool = True
@@ -45,15 +46,15 @@ class Scenario:
 SCENARIOS: Final = {
     "catch-up": Scenario(("catch-up",), taken=False),
     "rebuild": Scenario(("rebuild",)),
-    "rebuild --reread": Scenario(("rebuild", "--reread"), types={"name_type": {"type": "string", "mask": "hash"}}),
+    "rebuild --reread": Scenario(("rebuild", "--reread"), types={"name_type": {"type": "string", "mask": "sha256"}}),
     "rejects replay": Scenario(("rejects", "replay"), types={"number_type": "bigint"}),
     "maintain": Scenario(("maintain",)),
 }
 
 
 @dataclass(frozen=True)
-class Tried:
-    """What came of a scenario. `differences`: points, with what differs."""
+class Outcome:
+    """The result of a scenario. `differences`: the points after which something differs, with the difference."""
 
     commits: int
     points: int
@@ -61,7 +62,7 @@ class Tried:
 
 
 class Trial:
-    """One scenario in a folder of its own."""
+    """One scenario in its own folder."""
 
     def __init__(self, root: Path, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -69,10 +70,10 @@ class Trial:
         self.project.write()
         write_specs(self.project)
         self.deliver("a.jsonl", first_events())
-        self.project.live("catch-up")
+        self.project.run_command("catch-up")
         self.deliver("b.jsonl", second_events())
         if scenario.taken:
-            self.project.live("catch-up")
+            self.project.run_command("catch-up")
         write_specs(self.project, **scenario.types)
         self.project.lake.keep()
 
@@ -81,17 +82,19 @@ class Trial:
         (self.project.events / name).write_text("".join(lines), encoding="utf-8")
 
     def recovered(self) -> dict[str, list[str]]:
-        """What the tables are after the next run, the command again, and one more batch."""
-        self.project.live("catch-up")
-        self.project.live(*self.scenario.arguments)
+        """The tables after the next run, a second run of the command, and one more batch."""
+        self.project.run_command("catch-up")
+        self.project.run_command(*self.scenario.arguments)
         self.deliver("c.jsonl", third_events())
-        code = self.project.live("catch-up")
+        code = self.project.run_command("catch-up")
         (self.project.events / "c.jsonl").unlink()
         return state(self.project, session()) | {"exit code": [str(code)]}
 
-    def try_all(self, every: int) -> Tried:
-        """Kill the command at each point, or at each one of `every`."""
-        code = self.project.killed("before", 0, *self.scenario.arguments)
+    def try_all(self, every: int) -> Outcome:
+        """Kill the command at each point, or at every `every`-th point."""
+        code = self.project.run_killed("before", 0, *self.scenario.arguments)
+        if code not in (0, GAP_IS_OPEN):
+            raise SystemExit(f"{' '.join(self.scenario.arguments)} ends with {code}: {self.project.output()}")
         commits = self.project.commits()
         expected = self.recovered()
         say(f"{' '.join(self.scenario.arguments)}: exit code {code}, {len(commits)} commits")
@@ -102,12 +105,12 @@ class Trial:
             wrong = self.difference_at(moment, number, expected)
             say(f"{where}: {wrong or 'equal'}")
             differences += [f"{where}: {wrong}"] if wrong else []
-        return Tried(len(commits), len(points), tuple(differences))
+        return Outcome(len(commits), len(points), tuple(differences))
 
     def difference_at(self, moment: str, number: int, expected: Mapping[str, list[str]]) -> str:
-        """What a kill at a point makes different; empty where it is nothing."""
+        """What differs after a kill at a point; empty if nothing does."""
         self.project.restore()
-        code = self.project.killed(moment, number, *self.scenario.arguments)
+        code = self.project.run_killed(moment, number, *self.scenario.arguments)
         if code != KILLED:
             return f"not killed, but exit code {code}"
         found = self.recovered()
@@ -115,8 +118,8 @@ class Trial:
         return "; ".join(f"{name}: {found[name]} instead of {expected[name]}" for name in wrong)
 
 
-def try_scenario(name: str, every: int) -> Tried:
-    """A scenario in a folder that goes again."""
+def try_scenario(name: str, every: int) -> Outcome:
+    """Try a scenario in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="crash-") as folder:
         root = Path(folder) / f"crash_{list(SCENARIOS).index(name)}"
         return Trial(root, SCENARIOS[name]).try_all(every)
@@ -124,18 +127,18 @@ def try_scenario(name: str, every: int) -> Tried:
 
 def main() -> int:
     """Try the scenarios, write the results, and give the exit code."""
-    asked = argparse.ArgumentParser(description="Kills commands at every commit.")
-    asked.add_argument("--command", action="append", choices=list(SCENARIOS))
-    asked.add_argument("--every", type=int, default=1, help="try each n-th point only")
-    given, rows, worst = asked.parse_args(), kept(PAGE, list(SCENARIOS)), 0
+    parser = argparse.ArgumentParser(description="Kills commands at every commit.")
+    parser.add_argument("--command", action="append", choices=list(SCENARIOS))
+    parser.add_argument("--every", type=int, default=1, help="try each n-th point only")
+    given, rows, worst = parser.parse_args(), kept(PAGE, list(SCENARIOS)), 0
     for name in given.command or SCENARIOS:
         began = time.monotonic()
-        tried = try_scenario(name, given.every)
-        for difference in tried.differences:
+        outcome = try_scenario(name, given.every)
+        for difference in outcome.differences:
             say(f"{name}: {difference}")
-        numbers = (tried.commits, tried.points, len(tried.differences), round(time.monotonic() - began))
+        numbers = (outcome.commits, outcome.points, len(outcome.differences), round(time.monotonic() - began))
         rows[name] = (name, *map(str, numbers), *when_and_commit())
-        worst = max(worst, int(bool(tried.differences)))
+        worst = max(worst, int(bool(outcome.differences)))
         write(PAGE, HEADING, WORDS, COLUMNS, rows, list(SCENARIOS))
     return worst
 

@@ -1,4 +1,4 @@
-"""The tables of commands that are killed: two of one source, with late changes, READs and records that do not fit."""
+"""The tables for commands that are killed: two tables of one source, with late changes, READs and invalid records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TARGETS: Final = ("shop_things", "shop_things_h", "shop_parts", "shop_parts_h")
 CHANGES: Final = ("shop_things_changes", "shop_parts_changes")
 LEDGERS: Final = (names.CONTROL, names.INPUTS, names.REJECTS, names.REPLAYS)
 OF_THE_CLOCK: Final = ("mtime", "rejected_at", "replayed_at", "attempt", "run_id")
-"""What depends on the clock, or on an attempt."""
+"""Columns that depend on the clock, or on an attempt."""
 
 
 def write_specs(project: DiskProject, name_type: object = "string", number_type: str = "int") -> None:
@@ -34,24 +34,24 @@ def write_specs(project: DiskProject, name_type: object = "string", number_type:
 
 
 def state(project: DiskProject, spark: SparkSession) -> dict[str, list[str]]:
-    """All rows of all tables, and what is wrong with their references."""
+    """All rows of all tables, and the problems with their references."""
     found = {table: project.rows(spark, table, OF_THE_CLOCK) for table in (*TARGETS, *CHANGES, *LEDGERS)}
     return found | {"references": [text for table in (*TARGETS, *CHANGES) for text in project.traces(spark, table)]}
 
 
 def first_events() -> list[str]:
-    """What was taken before."""
+    """The events that an earlier run has taken."""
     parts = [insert(second, row(second, f"part {second}", second), table=PARTS) for second in range(1, 6)]
     return [*PROMPT, *parts]
 
 
 def second_events() -> list[str]:
-    """What is new: late changes, a READ's window, records that do not fit, changes of both tables."""
+    """New events: late changes, the window of a READ, invalid records, changes of both tables."""
     parts = [update(500 + key, row(key, f"part {key} again", key), table=PARTS) for key in (1, 2)]
-    unfit = insert(510, row(9, "odd", 3_000_000_000), table=PARTS)
-    return [*LATE, *parts, unfit, insert(600, row(6, "Fay")), '{"ts_ms": 1704067209000}\n']
+    invalid = insert(510, row(9, "odd", 3_000_000_000), table=PARTS)
+    return [*LATE, *parts, invalid, insert(600, row(6, "Fay")), '{"ts_ms": 1704067209000}\n']
 
 
 def third_events() -> list[str]:
-    """What the run after the killed one finds new."""
+    """The events that are new to the run after the killed one."""
     return [update(700, row(6, "Fay again")), update(701, row(3, "part 3 again", 3), table=PARTS)]

@@ -1,9 +1,10 @@
-"""One command of siltstone that is killed at a commit: itself and its JVM, with SIGKILL, as a machine that fails does.
+"""Run one command of siltstone, and kill it and its JVM at a commit with SIGKILL, as if the machine failed.
 
     python -m tests.crash.victim before|after NUMBER LOG catch-up --project siltstone.yaml
 
-NUMBER: which commit, from 1; with 0 the command lives. Each commit adds a line to LOG. Commits are counted where they
-reach the JVM, so that none is left out: every call and every statement that changes a table or the catalog.
+NUMBER is the number of the commit, from 1. With 0, the command is not killed. Each commit adds a line to LOG. Commits
+are counted where they reach the JVM, so that none is missed: every call and every statement that changes a table or the
+catalog.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ STATEMENT: Final = re.compile(r"\s*(MERGE|CREATE|ALTER|DROP|DELETE|UPDATE|INSERT
 
 
 class Victim:
-    """Counts commits, and dies at one of them."""
+    """Counts commits, and kills the process at one of them."""
 
     def __init__(self, moment: str, number: int, log: Path) -> None:
         self.moment = moment
@@ -34,21 +35,21 @@ class Victim:
         self.lock = Lock()
 
     def commit(self, what: str, do: Callable[[], Any]) -> Any:
-        """Do a commit, or die before or after it."""
+        """Do a commit, and kill the process before or after it if it is the chosen one."""
         with self.lock:
             self.seen += 1
             mine = self.seen
             with self.log.open("a", encoding="utf-8") as file:
                 file.write(f"{what}\n")
         if mine == self.number and self.moment == "before":
-            die()
+            kill_process()
         result = do()
         if mine == self.number:
-            die()
+            kill_process()
         return result
 
     def watch(self) -> None:
-        """Look at what is sent to the JVM."""
+        """Count the commits in the commands that are sent to the JVM."""
         send = GatewayClient.send_command
 
         def watched(this: Any, command: str, *more: Any, **named: Any) -> Any:
@@ -61,7 +62,7 @@ class Victim:
 
 
 def commit_of(command: str) -> str | None:
-    """What a command of Py4J commits; None where it commits nothing. A call: c, the object, the method, arguments."""
+    """What a Py4J command commits; None: nothing. A call has the parts c, the object, the method, the arguments."""
     parts = command.split("\n", 4)
     if parts[0] != "c" or len(parts) < 4:
         return None
@@ -71,7 +72,7 @@ def commit_of(command: str) -> str | None:
     return parts[2] if parts[2] in COMMIT_CALLS else None
 
 
-def die() -> None:
+def kill_process() -> None:
     """Kill the process group: Python, the JVM and what they started."""
     os.killpg(0, signal.SIGKILL)
 

@@ -41,7 +41,7 @@ def project_with_two_batches(root: Path) -> DiskProject:
     write_specs(project)
     for name, events in (("a.jsonl", first_events()), ("b.jsonl", second_events())):
         (project.events / name).write_text("".join(events), encoding="utf-8")
-        assert project.live("catch-up") == GAP_IS_OPEN
+        assert project.run_command("catch-up") == GAP_IS_OPEN
     return project
 
 

@@ -11,22 +11,22 @@ from pyspark.sql import SparkSession
 from siltstone.engine.run import catch_up
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
 from tests.conformance.decoded import spec_of
-from tests.conformance.story import NOON, Event, Step, Story, Table
-from tests.conformance.tell_datastream import DatastreamJson
+from tests.conformance.encode_datastream import DatastreamJson
 from tests.conformance.wire import SECOND
+from tests.conformance.workload import NOON, Event, Step, Table, Workload
 from tests.e2e.truth_runs import a_project
 
 THINGS = Table("things", ("id",), {"id": "bigint", "name": "text"})
-TELLERS = (DatastreamJson("mysql"), DatastreamJson("postgresql"))
+ENCODERS = (DatastreamJson("mysql"), DatastreamJson("postgresql"))
 FIRST, SECOND_HALF = "UPDATE-DELETE", "UPDATE-INSERT"
 
 
-def a_story() -> Story:
+def key_change_workload() -> Workload:
     """A row that gets another key, changes, and gets its first key back."""
     rows: list[Any] = [None, (1, "a"), (2, "a"), (2, "b"), (1, "b")]
     images = [row and dict(zip(THINGS.columns, row, strict=True)) for row in rows]
     events = [Event("update" if n else "insert", THINGS, images[n], images[n + 1]) for n in range(4)]
-    return Story((THINGS,), [Step("stream", n + 1, NOON + n * SECOND, (event,)) for n, event in enumerate(events)])
+    return Workload((THINGS,), [Step("stream", n + 1, NOON + n * SECOND, (event,)) for n, event in enumerate(events)])
 
 
 def delivered(
@@ -34,14 +34,14 @@ def delivered(
 ) -> tuple[ProjectSpec, list[TableSpec]]:
     """Deliver the parts with a run after each. A part is a predicate that selects the kinds of change it contains."""
     project, specs = a_project(catalog, root, namespace), []
-    for teller in TELLERS:
-        (root / teller.name).mkdir()
-        specs.append(spec_of(project, teller, THINGS, root / teller.name))
+    for encoder in ENCODERS:
+        (root / encoder.name).mkdir()
+        specs.append(spec_of(project, encoder, THINGS, root / encoder.name))
     for number, part in enumerate(parts):
-        for teller in TELLERS:
-            kinds = [(line, json.loads(line)["source_metadata"]) for line in teller.lines(a_story())]
+        for encoder in ENCODERS:
+            kinds = [(line, json.loads(line)["source_metadata"]) for line in encoder.lines(key_change_workload())]
             lines = [line for line, meta in kinds if part(meta["change_type"])]
-            (root / teller.name / f"part-{number}.jsonl").write_text("".join(line + "\n" for line in lines))
+            (root / encoder.name / f"part-{number}.jsonl").write_text("".join(line + "\n" for line in lines))
         report = catch_up(project, specs, spark)
         assert [table.error for table in report.tables if table.error] == []
     return project, specs
@@ -75,14 +75,14 @@ def test_halves_that_arrive_separately_give_the_same_tables(
     assert rows_of(spark, specs) == together
 
 
-def a_shift(number: int) -> Story:
+def a_shift(number: int) -> Workload:
     """Three rows, and one statement that adds 1 to each key: `SET id = id + 1`."""
     table = Table(f"shift_{number}", THINGS.keys, THINGS.columns)
     rows = {key: {"id": key, "name": f"row {key}"} for key in (1, 2, 3)}
     inserts = tuple(Event("insert", table, None, row) for row in rows.values())
-    moves = tuple(Event("update", table, row, row | {"id": key + 1}) for key, row in rows.items())
-    steps = [Step("stream", 1, NOON, inserts), Step("stream", 2, NOON + SECOND, moves)]
-    return Story((table,), steps)
+    changes_key = tuple(Event("update", table, row, row | {"id": key + 1}) for key, row in rows.items())
+    steps = [Step("stream", 1, NOON, inserts), Step("stream", 2, NOON + SECOND, changes_key)]
+    return Workload((table,), steps)
 
 
 def without_transaction(line: str) -> str:
@@ -100,14 +100,14 @@ def test_a_key_shift_that_is_split_anywhere_gives_the_tables_of_the_whole(
     namespace = f"halves_shifted_{database}_{rewrite.__name__}"
     project, specs, parts = a_project(catalog, tmp_path, namespace), [], []
     for number in range(2 * 5):
-        teller, story, folder = DatastreamJson(database), a_shift(number), tmp_path / str(number)
+        encoder, workload, folder = DatastreamJson(database), a_shift(number), tmp_path / str(number)
         folder.mkdir()
         lines, cut = (
-            [rewrite(line) + "\n" for line in teller.lines(story)],
+            [rewrite(line) + "\n" for line in encoder.lines(workload)],
             4 + number % 5,
         )  # between two of the six halves
         parts.append([lines[:cut], lines[cut:]] if number < 5 else [lines[cut:], lines[:cut]])
-        specs.append(spec_of(project, teller, story.tables[0], folder))
+        specs.append(spec_of(project, encoder, workload.tables[0], folder))
     for turn in range(2):
         for number, part in enumerate(parts):
             (tmp_path / str(number) / f"part-{turn}.jsonl").write_text("".join(part[turn]))

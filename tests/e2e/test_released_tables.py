@@ -78,7 +78,7 @@ def test_the_tables_of_a_release_are_read_and_continued(
     history = len(released.rows(spark, "shop_things_h", OF_THE_CLOCK))
     assert "orphan" in printed(released, capsys, "gaps", "list")
     (released.events / "c.jsonl").write_text("".join(third_events()), encoding="utf-8")
-    assert released.live("catch-up") == GAP_IS_OPEN
+    assert released.run_command("catch-up") == GAP_IS_OPEN
     assert live(released, capsys) == [*two_batches[:-1], (6, "Fay again", 0)]
     assert len(released.rows(spark, "shop_things_h", OF_THE_CLOCK)) == history + 1
-    assert released.live("verify") == 0
+    assert released.run_command("verify") == 0

@@ -1,4 +1,4 @@
-"""Many cases folded batch by batch, as runs fold a table, but in memory: each step starts where the last one ended."""
+"""Fold many cases batch by batch in memory, as runs fold a table. Each step continues from the previous one."""
 
 import random
 from collections.abc import Sequence
@@ -20,16 +20,20 @@ from tests.property.delivered import TYPES
 from tests.property.engine_fold import CHANGES, ROW, comparable, encoded, moment, ordered, source_of
 from tests.property.histories import KEYS, SECOND, Case, Row
 
-ONE_IN = 8  # of so many changes one is delivered a second time, one in another batch than its turn (halves: of two)
+ONE_IN = 8  # one change in this many is delivered twice, one in another batch (halves of key changes: one in two)
 
 
 def batched_spec(project: ProjectSpec, rules: oracle.Rules) -> TableSpec:
-    """A spec with the oracle's rules. Nothing is read from its source."""
+    """A spec with the oracle's rules. It reads nothing from its source."""
     seconds = {"guard": rules.guard, "skew": rules.skew, "margin": rules.margin}
     return table_spec(
         {
             "table": "drawn.rows",
-            "source": {"format": "debezium-json", "path": "nowhere.jsonl", "several": "one_log"},  # one a case
+            "source": {
+                "format": "debezium-json",
+                "path": "nowhere.jsonl",
+                "several": "one_log",
+            },  # one source for each case
             "keys": list(KEYS),
             "columns": dict(TYPES),
             "snapshot": {name: f"{micros // SECOND}s" for name, micros in seconds.items()},
@@ -41,10 +45,10 @@ def batched_spec(project: ProjectSpec, rules: oracle.Rules) -> TableSpec:
 def fold_in_batches(
     spark: SparkSession, project: ProjectSpec, cases: Sequence[Case], rules: oracle.Rules, count: int, seed: int
 ) -> tuple[dict[int, list[Row]], list[FoldContext]]:
-    """History rows by case after so many batches, and what each step knew.
+    """History rows by case after `count` batches, and the context of each step.
 
-    Changes come shuffled, some twice, some in another batch; a step can be lost, as by a crash before it is published:
-    then the next one folds its batch too.
+    Changes arrive shuffled, some twice, some in another batch. Some steps are lost, as by a crash before they are
+    published. The next step then folds their batch too.
     """
     chance = random.Random(seed)
     changes, control = delivered(spark, cases, count, chance)
@@ -64,7 +68,7 @@ def fold_steps(
     rules: oracle.Rules,
     batches: Sequence[int],
 ) -> tuple[list[Row], list[FoldContext]]:
-    """History rows after a fold up to each of these batches, and what each fold knew."""
+    """History rows after a fold up to each of these batches, and the context of each fold."""
     spec = batched_spec(project, rules)
     start = FoldContext(spark, project, spec, KEYS, ROW, Rows(changes, changes, control), Folded(), Folded())
     history, folded, steps = empty_history(start), Folded(), list[FoldContext]()
@@ -82,7 +86,7 @@ def fold_steps(
 def delivered(
     spark: SparkSession, cases: Sequence[Case], count: int, chance: random.Random
 ) -> tuple[DataFrame, DataFrame]:
-    """Changes and markers with the batches in which they come."""
+    """The changes and the window markers, each with the batch in which it arrives."""
     turns = sorted(c["position"] for case in cases for c in case.changes if c["position"]) or [""]
     cuts = [turns[len(turns) * n // count] for n in range(1, count)]
 
@@ -91,8 +95,8 @@ def delivered(
             return chance.randint(1, count)
         return 1 + sum((place or chance.choice(turns)) >= cut for cut in cuts)
 
-    told = [change for case in cases for change in case.changes]
-    halves = {change["position"] for change in told if change["old_key"] or change["new_key"]}
+    changes = [change for case in cases for change in case.changes]
+    halves = {change["position"] for change in changes if change["old_key"] or change["new_key"]}
     rows = [copy for case in cases for change in case.changes for copy in copies(case, change, chance)]
     chance.shuffle(rows)
     dealt = [row | {"batch": batch(row["position"], row["position"] in halves), "too_late": False} for row in rows]
@@ -103,12 +107,12 @@ def delivered(
 def copies(case: Case, change: Row, chance: random.Random) -> list[Row]:
     """The change as it is delivered: once, or a second time much later."""
     row = encoded(case.number, change, change["key"])
-    again = row | {"ingest_ts": moment(change["ingest_ts"] + 30 * SECOND)}
-    return [row, again] if chance.random() < 1 / ONE_IN else [row]
+    redelivered = row | {"ingest_ts": moment(change["ingest_ts"] + 30 * SECOND)}
+    return [row, redelivered] if chance.random() < 1 / ONE_IN else [row]
 
 
 def markers(case: Case) -> list[Row]:
-    """The control events of a case's windows."""
+    """The control events of the windows of a case."""
     return [
         {
             "source": source_of(case),

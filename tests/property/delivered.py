@@ -1,4 +1,4 @@
-"""Changes as lines of Debezium events (PostgreSQL, no schemas): what the oracle folds, as it is delivered."""
+"""Changes as lines of Debezium events (PostgreSQL, no schemas): the oracle's changes in the form of their delivery."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ TYPES = {"case": "bigint", "k": "bigint", "a": "bigint", "b": "string", "c": "st
 
 
 def event_line(change: Row) -> str:
-    """A change of the table `drawn.rows` as one line; columns that it does not carry have Debezium's placeholder."""
+    """A change of the table `drawn.rows` as one line. A column that it does not have gets Debezium's placeholder."""
     row = image(change["row"], change["present"])
     is_read, is_delete = change["op"] == "read", change["op"] == "delete"
     value = {

@@ -1,4 +1,4 @@
-"""Many drawn histories folded by the engine at once: the case number is part of the key."""
+"""Fold many drawn histories with the engine at once. The case number is part of the key."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -45,11 +45,11 @@ def engine_rules(rules: oracle.Rules) -> FoldRules:
 
 
 def fold(spark: SparkSession, cases: Sequence[Case], rules: oracle.Rules) -> dict[int, list[Row]]:
-    """History rows by case, as the engine folds them from nothing."""
+    """History rows by case, folded by the engine from an empty table."""
     spec = engine_rules(rules)
     changes = change_frame(spark, cases)
-    told = with_links(changes, links_by_position(changes).localCheckpoint())
-    with_windows = attach_windows(told, window_frame(spark, cases), spec.margin)
+    linked = with_links(changes, links_by_position(changes).localCheckpoint())
+    with_windows = attach_windows(linked, window_frame(spark, cases), spec.margin)
     rows = change_rows(with_windows, spec).localCheckpoint()
     judged = fold_with_links(rows, spec)
     found: dict[int, list[Row]] = {case.number: [] for case in cases}
@@ -60,7 +60,7 @@ def fold(spark: SparkSession, cases: Sequence[Case], rules: oracle.Rules) -> dic
 
 
 def change_frame(spark: SparkSession, cases: Sequence[Case]) -> DataFrame:
-    """The changes of all cases; a truncate as a change of every key of its case."""
+    """The changes of all cases. A truncate becomes a change of every key of its case."""
     rows = []
     for case in cases:
         keys = {c["key"] for c in case.changes if c["key"]}
@@ -78,8 +78,8 @@ def encoded(number: int, change: Row, key: tuple[int, int]) -> dict[str, Any]:
         "batch": 1,
         "source": source,
         "key": keyed(key),
-        "old_key": told_key(change["old_key"], headers),
-        "new_key": told_key(change["new_key"], headers),
+        "old_key": key_in_headers(change["old_key"], headers),
+        "new_key": key_in_headers(change["new_key"], headers),
         "present": change["present"] and sorted(change["present"]),
         "commit_ts": moment(change["commit_ts"]),
         "ingest_ts": moment(change["ingest_ts"]),
@@ -89,12 +89,12 @@ def encoded(number: int, change: Row, key: tuple[int, int]) -> dict[str, Any]:
 
 
 def source_of(case: Case) -> str:
-    """The source that a case's changes name, and its windows."""
+    """The source that the changes and the windows of a case name."""
     return next((str(change["source"]) for change in case.changes if "source" in change), str(case.number))
 
 
-def told_key(key: tuple[int, int] | None, headers: str) -> dict[str, int | None] | None:
-    """The key of the other half as headers tell it: all of it, what the message's key has of it, or nothing."""
+def key_in_headers(key: tuple[int, int] | None, headers: str) -> dict[str, int | None] | None:
+    """The key of the other half as the headers have it: complete, only the part of the message's key, or absent."""
     partial = key and {KEYS[0]: key[0], KEYS[1]: None}
     return {"whole": keyed(key), "partial": partial, "": None}[headers]
 
@@ -112,7 +112,7 @@ def window_frame(spark: SparkSession, cases: Sequence[Case]) -> DataFrame:
     return local_frame(spark, rows, WINDOWS)
 
 
-def judged_by_oracle(case: Case, rules: oracle.Rules) -> list[Row]:
+def folded_by_oracle(case: Case, rules: oracle.Rules) -> list[Row]:
     return ordered([comparable(row) for row in oracle.fold(case.changes, case.windows, rules)[0]])
 
 
@@ -127,7 +127,7 @@ def comparable(row: Row) -> Row:
 
 
 def ordered(rows: list[Row]) -> list[Row]:
-    """By key, then in time; versions of one instant by where their changes stand, a key's end before what follows."""
+    """Sort by key, then by time. At one time, the position decides, and a delete is before what follows it."""
 
     def order(row: Row) -> tuple[Any, ...]:
         times = row["_valid_from"], row["_valid_to"] or 1 << 62

@@ -1,8 +1,8 @@
-"""The property tests with thousands of cases, and their result written down in RESULT.md: `make property`.
+"""Run the property tests with thousands of cases, and write the results to RESULT.md: `make property`.
 
     python -m tests.property.full [--seed N] [--part NAME ...]
 
-Without a seed, one that was never drawn before; without parts, all. What RESULT.md says of other parts stays.
+Without --seed, the seed is random. Without --part, all parts run. RESULT.md keeps the lines of the other parts.
 """
 
 import argparse
@@ -19,13 +19,13 @@ from tests.results import ROOT, kept, when_and_commit, write
 RESULT = ROOT / "tests" / "property" / "RESULT.md"
 COLUMNS = ("part", "seed", "cases", "result", "seconds", "when (UTC)", "commit")
 HEADING = "The last full run of the property tests"
-WORDS = """`make property`, profile full; one line a part of them. Engine against oracle, row for row; simulated
-databases against what was true in them as well."""
+WORDS = """`make property` with the full profile, one line for each part. The engine's rows are compared with the
+oracle's rows, and in simulated databases also with the true rows."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some of the tests: their file, which of them, and how many cases they draw."""
+    """A part of the tests: their file, the expression that selects them, and how many cases they draw."""
 
     file: str
     which: str
@@ -54,10 +54,10 @@ def parts() -> Mapping[str, Part]:
 def main() -> int:
     """Run the parts, write their results, and give the exit code."""
     known = parts()
-    asked = argparse.ArgumentParser(description="Runs the property tests with thousands of cases.")
-    asked.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
-    asked.add_argument("--part", action="append", choices=list(known))
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description="Runs the property tests with thousands of cases.")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
+    parser.add_argument("--part", action="append", choices=list(known))
+    given = parser.parse_args()
     rows, worst = kept(RESULT, known), 0
     for name in given.part or known:
         rows[name], code = run(name, known[name], given.seed)
@@ -68,7 +68,7 @@ def main() -> int:
 
 
 def run(name: str, part: Part, seed: int) -> tuple[Sequence[str], int]:
-    """One part: its line in the table, and pytest's exit code."""
+    """Run one part. Gives its line in the table, and pytest's exit code."""
     began = time.monotonic()
     settings = os.environ | {"SILTSTONE_PROPERTY": "full", "SILTSTONE_PROPERTY_SEED": str(seed)}
     command = [sys.executable, "-m", "pytest", f"tests/property/{part.file}", "-q", "-p", "no:cacheprovider"]

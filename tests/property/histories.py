@@ -1,7 +1,7 @@
-"""Histories drawn by Hypothesis: what a source did, and the changes, READs and windows a consumer got of it.
+"""Histories drawn by Hypothesis: what a source did, and the changes, READs and windows that a consumer received.
 
-A drawn history is a list of small steps, played against a table of a few rows. What is delivered has the faults of real
-streams: READs of an older state, columns that are not carried, lost changes, clocks that run back, redeliveries.
+A drawn history is a list of small steps that are applied to a table of a few rows. The delivery has the faults of real
+streams: READs of an older state, absent columns, lost changes, clocks that run backwards, redeliveries.
 """
 
 import zlib
@@ -21,17 +21,17 @@ KINDS = ("insert", "update", "update", "update", "delete", "rekey", "swap", "rea
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that happens; the small numbers pick keys, values and faults."""
+    """One step of a history. The small numbers choose keys, values and faults."""
 
     kind: str
     key: int
     other: int
     value: int
-    seconds: int  # since the step before, by the source's clock
+    seconds: int  # since the previous step, by the source's clock
     lag: int  # from commit to processing; negative: the source's clock is ahead
     same_tx: bool
-    lean: bool  # columns that did not change are not carried
-    fault: int  # of a READ: how it stands to the log; of a change: 0 = lost, 1 = delivered twice
+    lean: bool  # unchanged columns are absent
+    fault: int  # of a READ: its place in the log; of a change: 0 = lost, 1 = delivered twice
 
 
 @dataclass
@@ -59,13 +59,13 @@ def steps() -> st.SearchStrategy[Step]:
 
 
 def histories() -> st.SearchStrategy[tuple[int, bool, list[Step]]]:
-    """(number of keys, are before images carried, what happens)."""
+    """(number of keys, whether before images are present, steps)."""
     several = st.integers(1, 36).flatmap(lambda many: st.lists(steps(), min_size=many, max_size=many))
     return st.tuples(st.integers(1, 6), st.booleans(), several)
 
 
 def draw(count: int, from_seed: int, one_log: bool = False) -> list[Case]:
-    """As many cases as asked for; the same seed draws the same ones. In one log, no two share a position."""
+    """Draw `count` cases. The same seed draws the same cases. With `one_log`, no two cases share a position."""
     cases: list[Case] = []
 
     @seed(from_seed)
@@ -79,21 +79,21 @@ def draw(count: int, from_seed: int, one_log: bool = False) -> list[Case]:
 
 
 class Player:
-    """Plays a history's steps and notes what a consumer gets of them."""
+    """Applies the steps of a history, and records what a consumer receives."""
 
     def __init__(self, number: int, stride: int, keys: int, with_before: bool, what: list[Step]) -> None:
         self.case, self.keys, self.with_before, self.what = Case(number), keys, with_before, what
         self.stride, self.rows = stride, dict[int, Row]()
         self.past: list[dict[int, Row]] = [{}]
         self.place, self.now, self.tx, self.order, self.offset = 16, NOON, 1, 0, 0
-        self.by_offset = stride == 1 and number % 4 == 3  # nothing but offsets tells the order in a transaction
-        self.by_image = stride == 1 and number % 4 == 1  # nothing but ops and images does
+        self.by_offset = stride == 1 and number % 4 == 3  # only offsets give the order in a transaction
+        self.by_image = stride == 1 and number % 4 == 1  # only ops and images do
 
     def play(self) -> Case:
         for step in self.what:
             self.now += step.seconds * SECOND
-            # As of a transaction that was written compressed; but a delete that gives up a key which another row took
-            # goes before all that stands where that insert does, and what stands there before it has to be elsewhere.
+            # The changes of a compressed transaction share a position. Key changes get a new position, because the
+            # delete of a key that another row took is ordered before all changes at the position of that insert.
             self.place += not (
                 (self.by_offset or self.by_image) and step.same_tx and step.kind not in ("rekey", "swap")
             )
@@ -106,15 +106,16 @@ class Player:
         return self.case
 
     def resend(self) -> None:
-        """The position with the most changes comes again, from one of them on, as after a restart within it."""
+        """Deliver the position with the most changes a second time, from one of them on, as after a restart within
+        it."""
         there: dict[str, list[Row]] = {}
         for change in self.case.changes:
             if change["op"] != "read":
                 there.setdefault(change["position"], []).append(change)
         most = max(there.values(), key=len, default=[])
         for number, change in enumerate(most[self.case.number // 4 % 3 :]):
-            again = {"ingest_ts": change["ingest_ts"] + 60 * SECOND, "kafka_offset": 2_000 + number}
-            self.case.changes.append(change | again)
+            redelivered = {"ingest_ts": change["ingest_ts"] + 60 * SECOND, "kafka_offset": 2_000 + number}
+            self.case.changes.append(change | redelivered)
 
     def insert(self, step: Step, key: int) -> None:
         self.rows[key] = self.row(key, step.value, step.other, step.value)
@@ -122,7 +123,7 @@ class Player:
 
     def update(self, step: Step, key: int) -> None:
         old = self.rows.get(key) or self.row(key, 0, 0, 0)
-        new = old | self.told(("a", "b", "c", "a")[step.other % 4], step.value)
+        new = old | self.column_value(("a", "b", "c", "a")[step.other % 4], step.value)
         self.rows[key] = new
         carried = {"a"} | {name for name in "bc" if new[name] != old[name]}
         self.put(step, "update", key, new, carried=carried if step.lean else None, before=old)
@@ -140,7 +141,7 @@ class Player:
         self.move(step, key, step.other % self.keys, self.rows.pop(key, None) or self.row(key, 1, 1, step.value))
 
     def swap(self, step: Step, key: int) -> None:
-        """key -> other -> the one after it, in one transaction: each delete is of the row as it was before."""
+        """key -> other -> the next one, in one transaction. Each delete has the row from before the transaction."""
         second, third = step.other % self.keys, (step.other + 1) % self.keys
         old = [self.rows.pop(k, None) or self.row(k, k, step.value, 1) for k in (key, second)]
         if len({key, second, third}) == 3:
@@ -153,30 +154,30 @@ class Player:
             return
         new = self.row(target, old["a"], 0, 0) | {"b": old["b"], "c": old["c"]}
         if step.fault == 3:
-            new |= self.told("b", step.value)
+            new |= self.column_value("b", step.value)
         self.rows[target] = new
         self.put(step, "delete", key, old, before=old, new_key=target)
         self.put(step, "insert", target, new, carried={"a", "b"} if step.lean else None, old_key=key)
 
     def window(self, step: Step, key: int) -> None:
-        """Opens a window, or closes the one that is open."""
+        """Open a window, or close the open one."""
         if self.case.windows and self.case.windows[-1][2] is None:
             self.case.windows[-1] = (*self.case.windows[-1][:2], self.position(), self.now)
         else:
             self.case.windows.append((self.position(), self.now, None, None))
 
     def read(self, step: Step, key: int) -> None:
-        """A READ of the state now or a few steps ago, at the log's place now or a few steps ago."""
+        """A READ of the current state or of one a few steps ago, at the current position or at one a few steps ago."""
         seen = self.past[max(0, len(self.past) - 1 - (step.fault % 4))].get(key) or self.row(key, step.value, 0, 0)
         place = None if step.fault >= 10 else self.position(-(step.other % 3))
-        at = self.now - (0, 0, 5, 12)[step.value] * SECOND + self.place  # no two READs at one instant
+        at = self.now - (0, 0, 5, 12)[step.value] * SECOND + self.place  # no two READs have the same time
         columns = {"a", "c"} if step.lean and step.fault == 7 else None
         self.put(step, "read", key, seen, carried=columns, place=place, at=at)
 
     def row(self, key: int, a: int, b: int, c: int) -> Row:
-        return {"case": self.case.number, "k": key, "a": a, **self.told("b", b), **self.told("c", c)}
+        return {"case": self.case.number, "k": key, "a": a, **self.column_value("b", b), **self.column_value("c", c)}
 
-    def told(self, column: str, value: int) -> Row:
+    def column_value(self, column: str, value: int) -> Row:
         return {column: value if column == "a" else f"{column}{value}"}
 
     def position(self, back: int = 0) -> str:
@@ -196,16 +197,16 @@ class Player:
         place: str | None = "here",
         at: int | None = None,
     ) -> None:
-        """Notes a change as delivered: perhaps not at all, perhaps twice."""
+        """Record a change as delivered: perhaps not at all, perhaps twice."""
         streamed = op != "read"
         self.order, self.offset = self.order + streamed, self.offset + 1
         present = None if carried is None else carried | {*KEYS}
-        told = row and {name: row[name] if present is None or name in present else None for name in COLUMNS}
+        delivered = row and {name: row[name] if present is None or name in present else None for name in COLUMNS}
         stamped = self.now if at is None else at
         change = {
             "key": self.named(key),
             "op": op,
-            "row": told,
+            "row": delivered,
             "present": present,
             "before": before if self.with_before and streamed else None,
             "position": self.position() if place == "here" else place,
@@ -215,7 +216,7 @@ class Player:
             "tx_order": self.order if streamed and not (self.by_offset or self.by_image) else None,
             "old_key": self.named(old_key),
             "new_key": self.named(new_key),
-            "content": zlib.crc32(repr((op, told)).encode()),
+            "content": zlib.crc32(repr((op, delivered)).encode()),
         }
         if step.fault == 0 and streamed:
             return
@@ -223,10 +224,10 @@ class Player:
         if self.by_offset:
             change |= {"kafka_partition": 0, "kafka_offset": self.offset}
         if step.fault == 1:
-            again = {"kafka_offset": 1_000 + self.offset} if self.by_offset else {}
-            # With nulls for what it did not carry; not of a row that takes from another key what it does not carry.
-            again |= {"present": None} if step.value % 2 and old_key is None else {}
-            self.case.changes.append(change | {"ingest_ts": change["ingest_ts"] + 30 * SECOND} | again)
+            copied = {"kafka_offset": 1_000 + self.offset} if self.by_offset else {}
+            # Absent columns can become nulls, but not in a row that takes them from another key.
+            copied |= {"present": None} if step.value % 2 and old_key is None else {}
+            self.case.changes.append(change | {"ingest_ts": change["ingest_ts"] + 30 * SECOND} | copied)
 
     def named(self, key: int | None) -> tuple[int, int] | None:
         return None if key is None else (self.case.number, key)

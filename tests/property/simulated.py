@@ -1,8 +1,8 @@
-"""A simulated database, read the way connectors read one: its own history is the truth.
+"""A simulated database that is read in the ways that connectors read one. Its own history has the true rows.
 
-Transactions overlap and hold locks; a commit stands in the log before a query sees its rows; long transactions are
-stamped with the time of their statements; the source's clock is off, and some stamps lie in the future. READs see what
-was visible at the moment of their query, and come with a window known in one of the WAYS.
+Transactions overlap and hold locks. A commit is in the log before a query sees its rows. Long transactions have the
+time of their statements. The source's clock is wrong, and some timestamps are in the future. READs have the rows that
+were visible at the time of their query, and a window that is known in one of the WAYS.
 """
 
 import random
@@ -17,47 +17,47 @@ from tests.property.histories import NOON, SECOND, Case, Row
 
 MARKERS, RESOLVED, POSITIONS, STATEMENTS, TIMES = "markers", "resolved", "positions", "statements", "times"
 WAYS = (MARKERS, RESOLVED, POSITIONS, STATEMENTS, TIMES)
-STAMPED_EARLY = (STATEMENTS, TIMES)  # changes carry the time of their statement, not that of their commit
+STAMPED_EARLY = (STATEMENTS, TIMES)  # changes have the time of their statement, not of their commit
 GUARD, MARGIN = 900 * SECOND, 10 * SECOND
 WAITS = (0, 5, 15, 3_600)
-SLOWEST = 4 * SECOND  # until a query sees what is committed
+SLOWEST = 4 * SECOND  # until a query sees a commit
 QUIET = 2 * GUARD
 Image = tuple[Any, ...] | None  # (a, b, c); None: no row
 
 
 @dataclass
 class Drift:
-    """The end of a story: a change of one key that was lost, and a READ of it so many seconds later.
+    """The end of a simulation: a lost change of one key, and a READ of it `wait` seconds later.
 
-    `gap` is the time between the last change of the key that was delivered and the READ; None: long ago.
+    `gap` is the time between the last delivered change of the key and the READ. None: long ago.
     """
 
     key: int
     wait: int
     gap: int | None
     read: Image
-    told: Image  # what the stream alone tells of the key
+    streamed: Image  # the row of the key according to the stream alone
 
     def wins(self, way: str) -> bool:
-        """Whether the READ must win: nothing was delivered inside its window."""
+        """Whether the READ must win: no change was delivered inside its window."""
         return self.gap is None or self.gap > (GUARD if way in STAMPED_EARLY else MARGIN)
 
 
 @dataclass
-class Story:
-    """One source: what was delivered of it, and what was true."""
+class Simulation:
+    """The simulation of one source: what was delivered of it, and what was true."""
 
     case: Case
     way: str
     truth: dict[int, list[Image]]
-    first: dict[int, int] = field(default_factory=dict)  # the image each key had when the stream began
+    first: dict[int, int] = field(default_factory=dict)  # the index of each key's image at the start of the stream
     drift: Drift | None = None
 
-    def tells_truth(self, found: Iterable[Row]) -> bool:
-        """Whether history rows hold the images every key went through, from the beginning of the stream on.
+    def has_true_images(self, found: Iterable[Row]) -> bool:
+        """Whether history rows have all images of every key, from the start of the stream on.
 
-        Where READs have a guard, the first READ of a key can yield to a change beside it; a truncate then finds no row
-        to end.
+        If READs have a guard, the first READ of a key can yield to a change near it. A truncate then finds no row to
+        end.
         """
         images = images_of(found)
         for key, truth in self.truth.items():
@@ -70,7 +70,7 @@ class Story:
 
 
 def images_of(rows: Iterable[Row]) -> dict[int, list[Image]]:
-    """Per key the images that follow each other, from history rows in order."""
+    """The sequence of images of each key, from history rows in order."""
     found: dict[int, list[Image]] = {}
     for row in rows:
         image = None if row["_op"] == "delete" else (row["a"], row["b"], row["c"])
@@ -79,16 +79,16 @@ def images_of(rows: Iterable[Row]) -> dict[int, list[Image]]:
 
 
 def distinct(images: Sequence[Image]) -> list[Image]:
-    """The images without those that equal the one before."""
+    """The images without consecutive repetitions."""
     return [image for image, _ in groupby(images)]
 
 
 def rules_of(way: str, rules: oracle.Rules) -> oracle.Rules:
-    """The oracle's rules for a way: where positions are those of statements, the window reaches back by the guard."""
+    """The oracle's rules for a way. If positions are those of statements, the guard extends the window backwards."""
     return oracle.Rules(rules.columns, rules.keys, guard=GUARD, margin=GUARD) if way == STATEMENTS else rules
 
 
-def stories(
+def simulate(
     count: int,
     from_seed: int,
     ways: Sequence[str] = WAYS,
@@ -96,21 +96,22 @@ def stories(
     number_from: int = 0,
     truncates: bool = False,
     reads: bool = True,
-) -> list[Story]:
-    """As many sources as asked for, the ways in turn; with `drifting`, each ends with a lost change.
+) -> list[Simulation]:
+    """Simulate `count` sources, which take turns through the ways. With `drifting`, each ends with a lost change.
 
-    `truncates`: some of their transactions truncate the table. (In one table with others, all of these would end.)
-    `reads`: rows are read, too. (In one table with others, what comes before a READ's place is looked at again.)
+    `truncates`: some of their transactions truncate the table. (If all sources were in one table, each truncate would
+    end the rows of all.) `reads`: rows are read, too. (If all sources were in one table, each READ would make the fold
+    repeat older changes.)
     """
     made = []
     for turn in range(count):
         number = number_from + turn
-        source = Source(number, ways[turn % len(ways)], random.Random(f"{from_seed}:{number}"), truncates, reads)
-        made.append(source.story(WAITS[turn // len(ways) % len(WAITS)] if drifting else None))
+        source = Database(number, ways[turn % len(ways)], random.Random(f"{from_seed}:{number}"), truncates, reads)
+        made.append(source.run(WAITS[turn // len(ways) % len(WAITS)] if drifting else None))
     return made
 
 
-class Source:
+class Database:
     """A database with one table of a few rows, its log, and its clock."""
 
     def __init__(self, number: int, way: str, chance: random.Random, truncates: bool, reads: bool) -> None:
@@ -129,10 +130,10 @@ class Source:
         self.reads: list[Row] = []
         self.windows: list[tuple[str, int, str | None, int | None]] = []
 
-    def story(self, wait: int | None) -> Story:
-        """Let the database live, read it, and tell what was delivered; `wait`: end with a change that gets lost."""
+    def run(self, wait: int | None) -> Simulation:
+        """Run the database, read it, and record what was delivered. `wait`: end with a lost change."""
         starts_late = self.is_read and self.chance.random() < 0.5
-        # Of a row that is gone before its guarded READ, columns that no change carries stay unknown.
+        # If a row is deleted before its guarded READ, the columns that no change has stay unknown.
         self.lean = self.lean and not (starts_late and self.way in STAMPED_EARLY)
         for _ in range(self.chance.randint(3, 14)):
             self.now += self.chance.choice((1_000, 300_000, SECOND, 4 * SECOND, 40 * SECOND))
@@ -143,14 +144,14 @@ class Source:
         for _ in range(self.chance.randint(0, 4) if self.is_read else 0):
             self.chunk((since or 0) + SLOWEST + self.chance.randrange(self.now + 20 * SECOND))
         drift = None if wait is None else self.drift(wait)
-        told = [c for c in self.log if since is None or c["at"] > since]
-        changes = [without_facts(c) for c in [*told, *self.reads] if not c.get("is_lost")]
+        streamed = [c for c in self.log if since is None or c["at"] > since]
+        changes = [as_delivered(c) for c in [*streamed, *self.reads] if not c.get("is_lost")]
         first = {key: 0 if since is None else self.image_at(key, since) for key in self.keys}
         truth = {key: distinct(images) for key, images in self.truth.items()}
-        return Story(Case(self.number, changes, self.windows), self.way, truth, first, drift)
+        return Simulation(Case(self.number, changes, self.windows), self.way, truth, first, drift)
 
     def image_at(self, key: int, moment: int) -> int:
-        """Which of the key's images was committed last at a moment; the next one where there was no row."""
+        """The index of the image of the key that was committed last at a moment; without a row, of the next image."""
         done = [count for at, count in self.committed[key] if at <= moment]
         images = distinct(self.truth[key][: done[-1] if done else 0])
         return max(0, len(images) - 1) + (bool(images) and images[-1] is None)
@@ -158,7 +159,7 @@ class Source:
     # --- transactions -------------------------------------------------------------------------------------------
 
     def transaction(self, only: int | None = None, is_lost: bool = False) -> int:
-        """One transaction, or one update of the key; gives when it was committed."""
+        """Run one transaction, or one update of the key `only`. Gives its commit time."""
         self.transactions += 1
         at, mine, entries = self.now, set[int](), list[Row]()
         is_long = only is None and self.chance.random() < 0.15
@@ -176,7 +177,7 @@ class Source:
         return at
 
     def statement(self, at: int, mine: set[int], only: int | None) -> list[Row]:
-        """A statement on a row that nobody else has locked: its changes, none where all rows are locked."""
+        """A statement on a row that no other transaction has locked. Gives its changes: none if all rows are locked."""
         free = [key for key in self.keys if self.free[key] <= at or key in mine]
         if not free:
             return []
@@ -200,7 +201,7 @@ class Source:
         return [gone, come]
 
     def truncate(self, at: int, mine: set[int]) -> Row:
-        """All rows go at once."""
+        """Delete all rows at once."""
         self.serial += 1
         self.state = dict.fromkeys(self.keys)
         mine |= {*self.keys}
@@ -208,28 +209,28 @@ class Source:
         return nothing | {"op": "truncate", "content": 0, "stated": at, "serial": self.serial}
 
     def change(self, op: str, key: int, at: int, old: Image, new: Image, of: Image = None) -> Row:
-        """A change of one row, but for what only the commit tells; `of`: the row as the old key had it."""
+        """A change of one row, without the fields that the commit sets. `of`: the row that the old key had."""
         self.serial += 1
         self.state[key] = new
         carried = {"a"} | {n for n, o, v in zip("abc", old or of or (), new or (), strict=False) if o != v}
         present = {"case", "k", *carried} if self.lean and (op == "update" or of is not None) else None
         row = self.row(key, new if new is not None else old)
-        told = {name: value if present is None or name in present else None for name, value in row.items()}
+        delivered = {name: value if present is None or name in present else None for name, value in row.items()}
         return {
             "key": (self.number, key),
             "op": op,
-            "row": told,
+            "row": delivered,
             "present": present,
             "before": self.row(key, old) if self.with_before and old is not None else None,
             "old_key": None,
             "new_key": None,
-            "content": zlib.crc32(repr((op, told)).encode()),
+            "content": zlib.crc32(repr((op, delivered)).encode()),
             "stated": at,
             "serial": self.serial,
         }
 
     def commit(self, change: Row, at: int, order: int, is_lost: bool, wrongly_stamped: bool) -> None:
-        """Write a change to the log: where it stands, how it is stamped, what became of the row."""
+        """Write a change to the log with its position and its timestamp, and record the image of the row."""
         image = None if change["op"] in ("delete", "truncate") else self.image_in(change)
         for key in self.keys if change["key"] is None else [change["key"][1]]:
             if image is not None or self.truth[key]:
@@ -251,7 +252,7 @@ class Source:
         self.log.append(change)
 
     def image_in(self, change: Row) -> Image:
-        """The whole row after a change, be it told whole or in part."""
+        """The complete row after a change, which can be partial."""
         of = change["old_key"] or change["key"]
         images = self.truth[of[1]][-2:] if change["old_key"] else self.truth[of[1]][-1:]
         under = dict(zip("abc", images[0] or (), strict=False)) if images else {}
@@ -260,7 +261,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The source as changes name it: the engine knows by it whose positions are those of statements."""
+        """The source that the changes name. It shows the engine whose positions are those of statements."""
         if self.way == STATEMENTS:
             return f"datastream-oracle:{self.number}"
         return f"postgresql:{self.number}" if self.without_headers else str(self.number)
@@ -271,9 +272,10 @@ class Source:
     # --- READs --------------------------------------------------------------------------------------------------
 
     def first_snapshot(self, at: int) -> None:
-        """The snapshot a stream begins with: it sees exactly what is committed before, but where only times are known.
+        """The snapshot at the start of a stream. It has exactly the rows that are committed, unless only times are
+        known.
 
-        There each row is read at a moment of its own, and sees what is visible then.
+        Then each row is read at a different time, and the READ has the row that is visible at that time.
         """
         for key in self.keys:
             moment = at + self.chance.randrange(SLOWEST, 20 * SECOND) if self.way == TIMES else at
@@ -284,37 +286,38 @@ class Source:
                 self.read(key, image, moment, None if self.way == TIMES else position(at, 0xFFFFFFFF))
 
     def seen(self, key: int, moment: int) -> Image:
-        """The row as a query sees it."""
+        """The row that a query sees."""
         images = [image for since, image in self.visible[key] if since <= moment]
         return images[-1] if images else None
 
     def chunk(self, opened: int) -> None:
         """Read all rows in one query, with a window around it."""
-        asked = opened + self.chance.randrange(2 * SECOND)
-        closed = asked + self.chance.randrange(2 * SECOND)
+        queried_at = opened + self.chance.randrange(2 * SECOND)
+        closed = queried_at + self.chance.randrange(2 * SECOND)
         bounds = position(opened, 0), position(closed, 0)
         if self.way == MARKERS:
             times = NOON + opened + self.clock, NOON + closed + self.clock
             never_closed = self.chance.random() < 0.1
             self.windows.append((bounds[0], times[0], *((None, None) if never_closed else (bounds[1], times[1]))))
         for key in self.keys:
-            image = self.seen(key, asked)
+            image = self.seen(key, queried_at)
             if image is not None and not (self.way == RESOLVED and self.changed(key, *bounds)):
-                self.read(key, image, asked, self.borrowed(bounds, asked))
+                self.read(key, image, queried_at, self.position_of_read(bounds, queried_at))
 
     def changed(self, key: int, opened: str, closed: str) -> bool:
-        """Whether the log has a change of the key between two positions: Debezium drops the READ itself."""
+        """Whether the log has a change of the key between two positions. If it has, Debezium drops the READ itself."""
         about = (None, (self.number, key))
         return any(c["key"] in about and opened < c["position"] < closed and not c["is_lost"] for c in self.log)
 
-    def borrowed(self, bounds: tuple[str, str], asked: int) -> str | None:
-        """The position a READ carries: none; that of its snapshot; that of the close, or of a record before it."""
+    def position_of_read(self, bounds: tuple[str, str], queried_at: int) -> str | None:
+        """The position of a READ: none, that of its snapshot, that of the window's close, or that of an earlier
+        record."""
         if self.way == TIMES:
             return None
         if self.way in (POSITIONS, STATEMENTS):
-            return position(asked, 0xFFFFFFFF)
+            return position(queried_at, 0xFFFFFFFF)
         between = [c["position"] for c in self.log if bounds[0] <= c["position"] <= bounds[1]]
-        near = max((p for p in between if p >= position(asked, 0)), default=bounds[1])
+        near = max((p for p in between if p >= position(queried_at, 0)), default=bounds[1])
         return bounds[1] if self.way == RESOLVED else self.chance.choice((bounds[1], near))
 
     def read(self, key: int, image: Image, at: int, place: str | None) -> None:
@@ -327,7 +330,7 @@ class Source:
         )
 
     def drift(self, wait: int) -> Drift:
-        """After a long quiet: perhaps a change that is delivered, then one that is not, then a READ of everything."""
+        """After a long pause: perhaps a delivered change, then a lost change, then a READ of all rows."""
         self.now = max(self.now, *self.free.values()) + QUIET
         key = self.chance.choice(self.keys)
         if self.state[key] is None:
@@ -338,25 +341,25 @@ class Source:
         if delivered:
             self.transaction(key)
             self.now += SECOND // 2
-        told = self.state[key]
+        streamed = self.state[key]
         lost_at = self.transaction(key, is_lost=True)
         self.chunk(lost_at + wait * SECOND)
-        asked = [r["commit_ts"] - NOON for r in self.reads if r["key"][1] == key][-1:]
-        return Drift(key, wait, asked[0] - gap if delivered and asked else None, self.state[key], told)
+        read_at = [r["commit_ts"] - NOON for r in self.reads if r["key"][1] == key][-1:]
+        return Drift(key, wait, read_at[0] - gap if delivered and read_at else None, self.state[key], streamed)
 
 
 def position(at: int, serial: int) -> str:
-    """A place in the log: all sources' logs move with time alike, so that batches cut by position are in order."""
+    """A position in the log. In all sources, positions grow with time alike: batches cut by position are in order."""
     return f"0000-{at:016X}-{serial:08X}"
 
 
-def without_facts(change: Row) -> Row:
-    """A change as it is delivered."""
+def as_delivered(change: Row) -> Row:
+    """A change with the delivered fields only."""
     return {name: value for name, value in change.items() if name not in ("at", "stated", "serial", "is_lost")}
 
 
-def tiled(rows: Sequence[Row]) -> bool:
-    """Whether versions of each key, in order, follow each other without gap, the last one open."""
+def has_no_gaps(rows: Sequence[Row]) -> bool:
+    """Whether the versions of each key follow each other without a gap, and the last one is open."""
     for _, of_key in groupby(rows, key=lambda row: row["k"]):
         versions = list(of_key)
         if any(one["_valid_to"] != other["_valid_from"] for one, other in pairwise(versions)):

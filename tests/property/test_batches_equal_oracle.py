@@ -1,4 +1,4 @@
-"""Drawn histories through the whole engine, in several batches with late changes, give the oracle's rows."""
+"""The whole engine gives the oracle's rows for drawn histories, in several batches with late changes."""
 
 import random
 from dataclasses import replace
@@ -34,7 +34,7 @@ def drawn_spec(project: ProjectSpec) -> TableSpec:
 
 
 def stored(spark: SparkSession, spec: TableSpec) -> list[Row]:
-    """The rows of history; those of latest are its open live ones."""
+    """The rows of history. Latest must have exactly its open live rows."""
     latest = spark.table(f"lake.{spec.target.latest}")
     opened = spark.table(f"lake.{spec.target.history}").where("_valid_to IS NULL AND _is_current")
     assert sorted(map(repr, opened.select(*latest.columns).collect())) == sorted(map(repr, latest.collect()))
@@ -42,7 +42,7 @@ def stored(spark: SparkSession, spec: TableSpec) -> list[Row]:
 
 
 def folded(spark: SparkSession, project: ProjectSpec, batches: list[list[str]]) -> list[Row]:
-    """History after a run for each batch of lines."""
+    """The rows of history after a run for each batch of lines."""
     events, spec = project.root / "events", drawn_spec(project)
     events.mkdir()
     for number, batch in enumerate(batches):
@@ -54,7 +54,8 @@ def folded(spark: SparkSession, project: ProjectSpec, batches: list[list[str]]) 
 
 
 def as_one_table(cases: list[Case]) -> list[Case]:
-    """One connector has one window open at a time, and a truncate ends every row: few cases keep theirs."""
+    """Make the cases fit into one table: a connector has one open window at a time, so one case keeps its windows. A
+    truncate ends every row, so few cases keep theirs."""
     windowed = max(cases, key=lambda case: sum(closed is not None for _, _, closed, _ in case.windows))
     for case in cases:
         if case.number % 10:
@@ -65,13 +66,13 @@ def as_one_table(cases: list[Case]) -> list[Case]:
 
 
 def expected(cases: list[Case]) -> list[Row]:
-    """All cases are one table: a truncate of one ends the rows of the others too."""
+    """The oracle's rows. All cases are one table: a truncate of one ends the rows of the others too."""
     changes = [change for case in cases for change in case.changes]
     windows = [window for case in cases for window in case.windows]
     return ordered([comparable(row) for row in oracle.fold(changes, windows, RULES)[0]])
 
 
-def test_a_late_change_withdraws_a_read_folded_before(spark: SparkSession, project: ProjectSpec) -> None:
+def test_a_late_change_retracts_a_read_that_was_folded_before(spark: SparkSession, project: ProjectSpec) -> None:
     read = change("read", 0x30, 200, 1)
     late = change("update", 0x20, 199, 2)
     case = Case(0, [read, late])
@@ -79,20 +80,18 @@ def test_a_late_change_withdraws_a_read_folded_before(spark: SparkSession, proje
 
 
 @pytest.mark.slow
-def test_a_read_that_comes_again_at_its_position_stands_with_its_first(
-    spark: SparkSession, project: ProjectSpec
-) -> None:
+def test_a_repeated_read_keeps_the_place_of_its_first_delivery(spark: SparkSession, project: ProjectSpec) -> None:
     reads = [change("read", 0x30, at, a) for at, a in ((200, 1), (230, 2), (260, 1), (290, 2))]
-    told = folded(
+    rows = folded(
         spark, project, [[event_line(read) for read in reads[:2]], *[[event_line(read)] for read in reads[2:]]]
     )
-    assert [row["a"] for row in told] == [1, 2]
-    assert told == expected([Case(0, reads)])
+    assert [row["a"] for row in rows] == [1, 2]
+    assert rows == expected([Case(0, reads)])
 
 
 @pytest.mark.slow
 def test_any_split_into_batches_gives_the_rows_of_the_oracle(spark: SparkSession, project: ProjectSpec) -> None:
-    """Most lines come in the order of the log; one in eight comes in some other batch. So do verify and rebuild."""
+    """Most lines arrive in log order, one in eight in a random batch. `verify` and `rebuild` give the same rows."""
     cases, count = as_one_table(draw(30, 7, one_log=True)), 3
     chance = random.Random(7)
     arrivals = [(c["position"] or "", event_line(c)) for case in cases for c in case.changes]
@@ -104,15 +103,15 @@ def test_any_split_into_batches_gives_the_rows_of_the_oracle(spark: SparkSession
     found, wanted = folded(spark, project, batches), expected(cases)
     wrong = [row for row in found if row not in wanted] + [row for row in wanted if row not in found]
     assert wrong == []
-    (again,) = verify(project, [drawn_spec(project)], spark, sample=None, seed=11)
-    assert again.status == EQUAL, again
+    (verified,) = verify(project, [drawn_spec(project)], spark, sample=None, seed=11)
+    assert verified.status == EQUAL, verified
     (table,) = rebuild(project, [drawn_spec(project)], spark).tables
     assert table.status == REBUILT, table.error
     assert stored(spark, drawn_spec(project)) == wanted
 
 
 def change(op: str, place: int, seconds: int, a: int) -> Row:
-    """A full change of one row, alone in its transaction."""
+    """A complete change of one row, alone in its transaction."""
     at = seconds * SECOND
     return {
         "key": (0, 1),
@@ -131,26 +130,26 @@ def change(op: str, place: int, seconds: int, a: int) -> Row:
     }
 
 
-def told_at_one_place(key: int) -> list[Row]:
-    """Changes of one row of which nothing but offsets tells the order, and all of them delivered again."""
+def changes_at_one_position(key: int) -> list[Row]:
+    """Changes of one row whose order only offsets give, and a second delivery of all of them."""
     ops = [("insert", 1), ("update", 2), ("delete", 2), ("insert", 3), ("update", 4), ("update", key)][: 3 + key % 4]
-    told = []
+    changes = []
     for number, (op, a) in enumerate(ops):
         row = {"case": 0, "k": key, "a": a, "b": "b0", "c": "c0"}
         place = {"kafka_partition": 0, "kafka_offset": 100 * key + number}
-        told.append(change(op, 20, 20, a) | {"key": (0, key), "row": row, "tx_id": None, "tx_order": None} | place)
-    return told + [each | {"kafka_offset": 10_000 + each["kafka_offset"]} for each in told]
+        changes.append(change(op, 20, 20, a) | {"key": (0, key), "row": row, "tx_id": None, "tx_order": None} | place)
+    return changes + [each | {"kafka_offset": 10_000 + each["kafka_offset"]} for each in changes]
 
 
 @pytest.mark.slow
-def test_offsets_tell_what_stood_last_at_one_place(spark: SparkSession, project: ProjectSpec) -> None:
+def test_offsets_give_the_order_at_one_position(spark: SparkSession, project: ProjectSpec) -> None:
     earlier = [change("insert", 10, 10, 7) | {"key": (0, key), "tx_id": None, "tx_order": None} for key in (1, 2)]
     for each in earlier:
         each["row"] = each["row"] | {"k": each["key"][1]}
-    told = [each for key in range(1, 9) for each in told_at_one_place(key)]
-    wanted = ordered([comparable(row) for row in oracle.fold([*earlier, *told], [], RULES)[0]])
+    tied = [each for key in range(1, 9) for each in changes_at_one_position(key)]
+    wanted = ordered([comparable(row) for row in oracle.fold([*earlier, *tied], [], RULES)[0]])
     assert {row["a"] for row in wanted if row["_valid_to"] is None and row["_op"] != "delete"} == {3, 4, 7}
-    lines = [[event_line(each) for each in part] for part in (earlier, told[::2], told[1::2])]
+    lines = [[event_line(each) for each in part] for part in (earlier, tied[::2], tied[1::2])]
     shuffled = random.Random(3).sample([line for part in lines for line in part], sum(map(len, lines)))
     deliveries = ([list(chain(*lines))], lines, lines[::-1], [shuffled[:30], shuffled[30:50], shuffled[50:]])
     for number, batches in enumerate(deliveries):

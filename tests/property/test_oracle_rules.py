@@ -1,4 +1,4 @@
-"""What the recordings do not show, by small examples: which READs win, and where a version starts."""
+"""Small examples of rules that the recordings do not show: which READs win, and when a version starts."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ LATER_READ = change("read", "30", 200, row={"a": 2, "b": "x"})
         pytest.param(
             LATER_READ,
             [(1, "update", 1, "x", 100, 200), (1, "read", 2, "x", 200, None)],
-            id="a READ long after the change heals what was missed",
+            id="a READ long after the change heals the missed change",
         ),
         pytest.param(
             change("read", "30", 110, row={"a": 2, "b": "x"}),
@@ -56,12 +56,12 @@ LATER_READ = change("read", "30", 200, row={"a": 2, "b": "x"})
         pytest.param(
             change("read", "10", 200, row={"a": 2, "b": "x"}),
             [(1, "read", 2, "x", 200, 200), (1, "update", 1, "x", 200, None)],
-            id="a READ placed before the change stands before it, whatever its time",
+            id="a READ with an earlier position is placed before the change, whatever its time",
         ),
         pytest.param(
             change("read", None, 200, row={"a": 2, "b": "x"}),
             [(1, "update", 1, "x", 100, None)],
-            id="a READ of which nothing is known yields",
+            id="a READ without a position yields inside its guard",
         ),
         pytest.param(
             change("read", "30", 200, row={"a": 1, "b": "x"}),
@@ -70,24 +70,24 @@ LATER_READ = change("read", "30", 200, row={"a": 2, "b": "x"})
         ),
     ],
 )
-def test_a_read_against_one_streamed_change(read: dict, versions: list[tuple]) -> None:
+def test_a_read_and_a_streamed_change_give_the_same_versions_in_any_order(read: dict, versions: list[tuple]) -> None:
     assert timeline([UPDATE, read]) == timeline([read, UPDATE]) == versions
 
 
-def test_a_window_that_holds_the_read_reaches_back_to_its_opening() -> None:
+def test_a_read_yields_to_all_changes_since_its_window_opened() -> None:
     assert timeline([UPDATE, LATER_READ], (("20", 150 * SECOND, "40", 210 * SECOND),)) == [
         (1, "update", 1, "x", 100, None)
     ]
 
 
-def test_columns_that_no_superseding_change_carries_are_taken_from_the_read_in_place() -> None:
+def test_a_superseded_read_fills_the_columns_that_no_change_has() -> None:
     partial = change("update", "20", 100, row={"a": 1}, present={"id", "a"})
     stale = change("read", "30", 105, row={"a": 7, "b": "y"})
     assert timeline([partial]) == [(1, "update", 1, "none", 100, None)]
     assert timeline([partial, stale]) == [(1, "update", 1, "y", 100, None)]
 
 
-def test_a_truncate_ends_live_keys_only_and_supersedes_reads() -> None:
+def test_a_truncate_ends_only_live_keys_and_supersedes_reads() -> None:
     truncate = change("truncate", "25", 104, key=None)
     gone = change("delete", "22", 101, key=2)
     assert timeline([UPDATE, gone, truncate, change("read", "30", 105, row={"a": 1, "b": "x"})]) == [
@@ -97,7 +97,7 @@ def test_a_truncate_ends_live_keys_only_and_supersedes_reads() -> None:
     ]
 
 
-def test_key_changes_of_one_transaction_give_up_the_rows_they_really_had() -> None:
+def test_key_changes_of_one_transaction_move_the_rows_from_before_it() -> None:
     old = [change("insert", "10", 100, key=k, row={"a": k, "b": f"row {k}"}) for k in (1, 2)]
     moves = [
         change("delete", "20", 200, key=1, row={"a": 1, "b": "row 1"}, new_key=(2,)),
@@ -114,7 +114,7 @@ def test_key_changes_of_one_transaction_give_up_the_rows_they_really_had() -> No
     ]
 
 
-def test_a_commit_time_from_the_future_is_replaced_and_one_that_runs_back_is_clamped() -> None:
+def test_a_commit_time_in_the_future_is_replaced_and_one_that_runs_backwards_is_clamped() -> None:
     ahead = UPDATE | {"ingest_ts": 50 * SECOND}
-    behind = change("update", "21", 30, row={"a": 3, "b": "x"})
-    assert timeline([ahead, behind]) == [(1, "update", 1, "x", 55, 55), (1, "update", 3, "x", 55, None)]
+    backwards = change("update", "21", 30, row={"a": 3, "b": "x"})
+    assert timeline([ahead, backwards]) == [(1, "update", 1, "x", 55, 55), (1, "update", 3, "x", 55, None)]

@@ -1,6 +1,6 @@
-"""A simulated database through the fold: the tables hold what was true, and READs win where a change was lost.
+"""The fold of simulated databases: the tables have the true rows, and READs win if a change was lost.
 
-The story's truth is the database's own; the oracle is asked too, row for row.
+The true rows come from the database. The rows of the oracle must also be the same.
 """
 
 from dataclasses import replace
@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from siltstone.engine.spec.model import ProjectSpec
 from tests import oracle
 from tests.property.batched import fold_in_batches
-from tests.property.engine_fold import fold, judged_by_oracle
+from tests.property.engine_fold import fold, folded_by_oracle
 from tests.property.histories import COLUMNS, KEYS, SECOND, Case, Row
 from tests.property.profile import BATCHED, DRIFTING, FULL, SEED, SIMULATED, SPLITS
 from tests.property.simulated import (
@@ -24,128 +24,141 @@ from tests.property.simulated import (
     TIMES,
     WAITS,
     WAYS,
-    Story,
+    Simulation,
+    has_no_gaps,
     rules_of,
-    stories,
-    tiled,
+    simulate,
 )
 
 RULES = oracle.Rules(COLUMNS, KEYS, guard=GUARD, margin=MARGIN)
 MARKED = (MARKERS, RESOLVED, POSITIONS)
 
 
-def cases_of(told: list[Story]) -> list[Case]:
-    return [story.case for story in told]
+def cases_of(simulations: list[Simulation]) -> list[Case]:
+    return [simulation.case for simulation in simulations]
 
 
-def untrue(told: list[Story], found: dict[int, list[Row]]) -> list[Story]:
-    """The stories whose history is not what the database went through."""
-    return [story for story in told if not story.tells_truth(found[story.case.number])]
+def with_untrue_history(simulations: list[Simulation], found: dict[int, list[Row]]) -> list[Simulation]:
+    """The simulations whose history differs from that of the database."""
+    return [simulation for simulation in simulations if not simulation.has_true_images(found[simulation.case.number])]
 
 
-def undecided(told: list[Story], found: dict[int, list[Row]]) -> list[tuple[int, str, int, bool]]:
-    """The stories that end with a lost change, and whose key does not end as its last READ, or the stream, has it."""
+def with_wrong_winner(simulations: list[Simulation], found: dict[int, list[Row]]) -> list[tuple[int, str, int, bool]]:
+    """The drifting simulations whose key does not end with the row of the winner, which is the READ or the stream."""
     wrong = []
-    for story in told:
-        drift = story.drift
+    for simulation in simulations:
+        drift = simulation.drift
         assert drift is not None
-        last = [row for row in found[story.case.number] if row["k"] == drift.key][-1]
-        wins = drift.wins(story.way)
-        told_by_read = (last["a"], last["b"], last["c"]) == drift.read and last["_op"] == "read"
-        told_by_stream = (last["a"], last["b"], last["c"]) == drift.told and last["_op"] != "read"
-        if not (told_by_read if wins else told_by_stream):
-            wrong.append((story.case.number, story.way, drift.wait, wins))
+        last = [row for row in found[simulation.case.number] if row["k"] == drift.key][-1]
+        wins = drift.wins(simulation.way)
+        is_of_read = (last["a"], last["b"], last["c"]) == drift.read and last["_op"] == "read"
+        is_of_stream = (last["a"], last["b"], last["c"]) == drift.streamed and last["_op"] != "read"
+        if not (is_of_read if wins else is_of_stream):
+            wrong.append((simulation.case.number, simulation.way, drift.wait, wins))
     return wrong
 
 
-def explained(story: Story, found: dict[int, list[Row]]) -> str:
-    """A story that came out wrong, as text."""
-    changes = sorted(story.case.changes, key=lambda c: (c["key"] or (), c["position"] or "", c["commit_ts"]))
-    lines = [f"{story.way} {story.drift}", f"windows {story.case.windows}", *map(str, changes), "engine:"]
-    truth = [f"truth of {key} from {story.first[key]}: {images}" for key, images in story.truth.items()]
-    return "\n".join([*lines, *map(str, found[story.case.number]), *truth])
+def described(simulation: Simulation, found: dict[int, list[Row]]) -> str:
+    """A simulation with wrong rows, as text."""
+    changes = sorted(simulation.case.changes, key=lambda c: (c["key"] or (), c["position"] or "", c["commit_ts"]))
+    lines = [
+        f"{simulation.way} {simulation.drift}",
+        f"windows {simulation.case.windows}",
+        *map(str, changes),
+        "engine:",
+    ]
+    truth = [f"truth of {key} from {simulation.first[key]}: {images}" for key, images in simulation.truth.items()]
+    return "\n".join([*lines, *map(str, found[simulation.case.number]), *truth])
 
 
-def unlike_oracle(told: list[Story], found: dict[int, list[Row]]) -> list[Story]:
-    return [s for s in told if found[s.case.number] != judged_by_oracle(s.case, rules_of(s.way, RULES))]
+def different_from_oracle(simulations: list[Simulation], found: dict[int, list[Row]]) -> list[Simulation]:
+    return [s for s in simulations if found[s.case.number] != folded_by_oracle(s.case, rules_of(s.way, RULES))]
 
 
-def test_history_is_what_the_database_went_through(spark: SparkSession) -> None:
-    told = stories(SIMULATED, SEED, truncates=True)
-    found = fold(spark, cases_of(told), RULES)
-    wrong = untrue(told, found)
-    assert not wrong, f"{len(wrong)} of {len(told)}\n{explained(min(wrong, key=size), found)}"
-    differing = unlike_oracle(told, found)
-    assert not differing, f"{len(differing)} of {len(told)}\n{explained(min(differing, key=size), found)}"
-    assert all(map(tiled, found.values()))
+def test_history_has_the_true_images_of_the_database(spark: SparkSession) -> None:
+    simulations = simulate(SIMULATED, SEED, truncates=True)
+    found = fold(spark, cases_of(simulations), RULES)
+    wrong = with_untrue_history(simulations, found)
+    assert not wrong, f"{len(wrong)} of {len(simulations)}\n{described(min(wrong, key=size), found)}"
+    differing = different_from_oracle(simulations, found)
+    assert not differing, f"{len(differing)} of {len(simulations)}\n{described(min(differing, key=size), found)}"
+    assert all(map(has_no_gaps, found.values()))
 
 
-def test_a_read_wins_where_a_change_was_lost_and_nothing_else_lies_in_its_window(spark: SparkSession) -> None:
-    told = stories(DRIFTING, SEED, drifting=True)
-    found = fold(spark, cases_of(told), RULES)
-    wrong = undecided(told, found)
-    assert wrong == [], explained(told[wrong[0][0]], found)
-    assert unlike_oracle(told, found) == []
-    drifts = {(story.drift.wait, story.drift.wins(story.way)) for story in told if story.drift and story.drift.gap}
+def test_a_read_wins_if_a_change_was_lost_and_its_window_has_no_other(spark: SparkSession) -> None:
+    simulations = simulate(DRIFTING, SEED, drifting=True)
+    found = fold(spark, cases_of(simulations), RULES)
+    wrong = with_wrong_winner(simulations, found)
+    assert wrong == [], described(simulations[wrong[0][0]], found)
+    assert different_from_oracle(simulations, found) == []
+    drifts = {
+        (simulation.drift.wait, simulation.drift.wins(simulation.way))
+        for simulation in simulations
+        if simulation.drift and simulation.drift.gap
+    }
     assert {wait for wait, wins in drifts if wins} == {15, 3_600}
     assert {wait for wait, wins in drifts if not wins} >= {0, 5}
-    assert {story.drift.wait for story in told if story.drift and story.drift.gap is None} == set(WAITS)
+    assert {
+        simulation.drift.wait for simulation in simulations if simulation.drift and simulation.drift.gap is None
+    } == set(WAITS)
 
 
 @pytest.mark.slow
-def test_without_the_margin_the_truth_is_lost(spark: SparkSession) -> None:
-    told = stories(150, SEED, ways=MARKED)
-    found = fold(spark, cases_of(told), replace(RULES, margin=0))
-    assert untrue(told, found)
+def test_history_is_wrong_without_the_margin(spark: SparkSession) -> None:
+    simulations = simulate(150, SEED, ways=MARKED)
+    found = fold(spark, cases_of(simulations), replace(RULES, margin=0))
+    assert with_untrue_history(simulations, found)
 
 
 @pytest.mark.slow
-def test_where_reads_never_win_no_drift_is_healed(spark: SparkSession) -> None:
-    told = stories(30, SEED, ways=MARKED, drifting=True)
-    found = fold(spark, cases_of(told), replace(RULES, margin=10**6 * SECOND))
-    lost = {told[number].case.number for number, _, _, wins in undecided(told, found) if wins}
-    # A READ wins in any case where nothing was ever streamed of its key.
-    yielding = [story for story in told if streamed_of_drift(story)]
-    assert lost == {story.case.number for story in yielding if story.drift and story.drift.wins(story.way)}
+def test_no_drift_is_healed_if_reads_never_win(spark: SparkSession) -> None:
+    simulations = simulate(30, SEED, ways=MARKED, drifting=True)
+    found = fold(spark, cases_of(simulations), replace(RULES, margin=10**6 * SECOND))
+    lost = {simulations[number].case.number for number, _, _, wins in with_wrong_winner(simulations, found) if wins}
+    # A READ always wins if the stream had no change of its key.
+    yielding = [simulation for simulation in simulations if streams_drifting_key(simulation)]
+    assert lost == {
+        simulation.case.number for simulation in yielding if simulation.drift and simulation.drift.wins(simulation.way)
+    }
 
 
-def streamed_of_drift(story: Story) -> bool:
-    """Whether the stream told anything of the key that a story ends with."""
-    key = story.drift and story.drift.key
-    return any(c["op"] != "read" and (c["key"] is None or c["key"][1] == key) for c in story.case.changes)
+def streams_drifting_key(simulation: Simulation) -> bool:
+    """Whether the stream had a change of the key that drifts."""
+    key = simulation.drift and simulation.drift.key
+    return any(c["op"] != "read" and (c["key"] is None or c["key"][1] == key) for c in simulation.case.changes)
 
 
 @pytest.mark.slow
-def test_without_the_guard_the_truth_is_lost(spark: SparkSession) -> None:
-    told = stories(200, SEED, ways=STAMPED_EARLY)
-    found = fold(spark, cases_of(told), replace(RULES, guard=0, margin=0))
-    assert untrue(told, found)
+def test_history_is_wrong_without_the_guard(spark: SparkSession) -> None:
+    simulations = simulate(200, SEED, ways=STAMPED_EARLY)
+    found = fold(spark, cases_of(simulations), replace(RULES, guard=0, margin=0))
+    assert with_untrue_history(simulations, found)
 
 
 @pytest.mark.parametrize("way", WAYS if FULL else [MARKERS, pytest.param(TIMES, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("batches", SPLITS)
-def test_any_split_into_batches_gives_the_same(
+def test_any_split_into_batches_gives_the_same_history(
     spark: SparkSession, project: ProjectSpec, way: str, batches: int
 ) -> None:
     many, drifting = BATCHED
-    told = stories(many, SEED, ways=[way]) + stories(drifting, SEED, [way], drifting=True, number_from=many)
-    found, steps = fold_in_batches(spark, project, cases_of(told), RULES, batches, SEED)
-    differing = unlike_oracle(told, found)
-    assert not differing, f"{len(differing)} of {len(told)}\n{explained(min(differing, key=size), found)}"
-    assert all(map(tiled, found.values()))
+    simulations = simulate(many, SEED, ways=[way]) + simulate(drifting, SEED, [way], drifting=True, number_from=many)
+    found, steps = fold_in_batches(spark, project, cases_of(simulations), RULES, batches, SEED)
+    differing = different_from_oracle(simulations, found)
+    assert not differing, f"{len(differing)} of {len(simulations)}\n{described(min(differing, key=size), found)}"
+    assert all(map(has_no_gaps, found.values()))
     assert sum(step.outcomes.get("healed", 0) for step in steps)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batches", SPLITS)
-def test_key_changes_whose_halves_come_apart_carry_their_values(
+def test_key_changes_keep_their_values_if_their_halves_arrive_apart(
     spark: SparkSession, project: ProjectSpec, batches: int
 ) -> None:
-    told = stories(sum(BATCHED), SEED, ways=[POSITIONS], reads=False)
-    found, _ = fold_in_batches(spark, project, cases_of(told), RULES, batches, SEED)
-    wrong = [*untrue(told, found), *unlike_oracle(told, found)]
-    assert not wrong, f"{len(wrong)} of {len(told)}\n{explained(min(wrong, key=size), found)}"
+    simulations = simulate(sum(BATCHED), SEED, ways=[POSITIONS], reads=False)
+    found, _ = fold_in_batches(spark, project, cases_of(simulations), RULES, batches, SEED)
+    wrong = [*with_untrue_history(simulations, found), *different_from_oracle(simulations, found)]
+    assert not wrong, f"{len(wrong)} of {len(simulations)}\n{described(min(wrong, key=size), found)}"
 
 
-def size(story: Story) -> int:
-    return len(story.case.changes)
+def size(simulation: Simulation) -> int:
+    return len(simulation.case.changes)

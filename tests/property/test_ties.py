@@ -1,4 +1,4 @@
-"""Changes of one key at one position: the chain of their ops and images, by examples, by walks, and in Spark."""
+"""Changes of one key at one position, in the order of the chain of their ops and images: examples, walks, and Spark."""
 
 import random
 from itertools import pairwise
@@ -24,7 +24,7 @@ Change = dict[str, Any]
 
 
 def change(op: str, before: Any = None, after: Any = None, content: int | None = None) -> Change:
-    """A change between two states, which are texts; None: not known."""
+    """A change between two states, which are texts. None: unknown."""
     hashed = content if content is not None else sum(map(ord, f"{op}{before if op == 'delete' else after}"))
     made = {"op": op, "starts": before, "row": after, "present": None if after is not None else {"k"}}
     return made | {"content": hashed, "position": "1", "new_key": None, "tx_order": None}
@@ -48,31 +48,31 @@ CASES: dict[str, list[Change]] = {
     "a delete of another row than the one inserted comes first": [delete("A"), insert("B")],
     "a delete of the row that is inserted comes after it": [insert("A"), delete("A")],
     "updates follow each other by their images": [update(a, b) for a, b in ("DX", "XB", "BZ", "ZA", "AY")],
-    "a row goes there and back": [insert("A"), update("A", "B"), update("B", "A"), update("A", "C")],
-    "a row that was there goes, then one comes and goes, then one comes and stays": [
+    "a row changes to a value and back": [insert("A"), update("A", "B"), update("B", "A"), update("A", "C")],
+    "an old row is deleted, a second one is inserted and deleted, a third one stays": [
         update("A", "B"), delete("B"), insert("C"), update("C", "D"), delete("D"), insert("E"), update("E", "F"),
     ],
-    "a truncate comes before a delete and after all else": [insert("A"), change("truncate", content=9), delete()],
-    "an update that changes nothing follows what it starts from": [insert("A"), update("A", "A"), delete("A")],
+    "a truncate comes before a delete, after all others": [insert("A"), change("truncate", content=9), delete()],
+    "an update that changes nothing follows its row": [insert("A"), update("A", "A"), delete("A")],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_chain(name: str) -> None:
+def test_changes_have_the_order_of_their_chain(name: str) -> None:
     for _ in range(5):
         shuffled = random.sample(CASES[name], len(CASES[name]))
-        assert oracle.chained(shuffled) == CASES[name]
+        assert oracle.in_chain(shuffled) == CASES[name]
 
 
-def test_where_nothing_decides_the_content_does() -> None:
+def test_the_content_breaks_a_tie() -> None:
     one, two = update(None, "A") | {"content": 1}, update(None, "B") | {"content": 2}
     there, back = update("A", "B") | {"content": 2}, update("B", "A") | {"content": 1}
-    assert oracle.chained([two, one]) == [one, two]
-    assert oracle.chained([there, back]) == oracle.chained([back, there]) == [back, there]
+    assert oracle.in_chain([two, one]) == [one, two]
+    assert oracle.in_chain([there, back]) == oracle.in_chain([back, there]) == [back, there]
 
 
 def walk(chance: random.Random, length: int) -> list[Change]:
-    """What happens to a row: each state once, but it can be there again after it was gone."""
+    """The changes of a row in order. Each state occurs once, but a deleted row can be inserted a second time."""
     states, now, steps = list("ABCDEFGHIJKLMNOP"), chance.choice((GONE, "Z")), []
     chance.shuffle(states)
     while len(steps) < length:
@@ -84,7 +84,7 @@ def walk(chance: random.Random, length: int) -> list[Change]:
 
 
 def drawn(chance: random.Random) -> list[Change]:
-    """Any changes of a few states, some of which are not known."""
+    """Random changes of a few states, some of which are unknown."""
     found: dict[Any, Change] = {}
     for _ in range(chance.randint(1, MOST_CHAINED + 3)):
         op, before, after = (
@@ -100,17 +100,17 @@ def drawn(chance: random.Random) -> list[Change]:
     return list(found.values())
 
 
-def test_what_happened_to_a_row_ends_as_it_did_whatever_the_order_of_arrival() -> None:
+def test_a_chain_ends_in_the_last_state_for_any_order_of_arrival() -> None:
     chance = random.Random(5)
     for _ in range(500):
         steps = walk(chance, chance.randint(1, 10))
-        ordered = oracle.chained(random.sample(steps, len(steps)))
+        ordered = oracle.in_chain(random.sample(steps, len(steps)))
         assert all(oracle.end_of(one) == oracle.start_of(two) for one, two in pairwise(ordered))
         assert oracle.start_of(ordered[0]) == oracle.start_of(steps[0]) or steps[0]["op"] == "insert"
         assert oracle.end_of(ordered[-1]) == oracle.end_of(steps[-1])
 
 
-def test_spark_finds_the_chains_that_the_oracle_does(spark: SparkSession) -> None:
+def test_spark_finds_the_same_chains_as_the_oracle(spark: SparkSession) -> None:
     chance = random.Random(3)
     cases = [
         *CASES.values(),
@@ -118,8 +118,8 @@ def test_spark_finds_the_chains_that_the_oracle_does(spark: SparkSession) -> Non
         *[drawn(chance) for _ in range(300)],
     ]
     rows = [encoded(number, one) for number, case in enumerate(cases) for one in case]
-    again = [row | {"starts": None} for row in rows if chance.random() < 0.2]  # copies that know less
-    frame = local_frame(spark, chance.sample(rows + again, len(rows + again)), TIES)
+    copies = [row | {"starts": None} for row in rows if chance.random() < 0.2]  # copies without the state before
+    frame = local_frame(spark, chance.sample(rows + copies, len(rows + copies)), TIES)
     tied = Tied(F.lit(True), F.col("op"), F.col("content"), F.col("starts"), F.col("ends"))
     found: dict[int, dict[tuple[str, int], set[int]]] = {}
     for row in with_turns(frame, [F.col("case")], tied).collect():
@@ -128,7 +128,7 @@ def test_spark_finds_the_chains_that_the_oracle_does(spark: SparkSession) -> Non
         turns = found[number]
         assert all(len(each) == 1 for each in turns.values()), case
         in_order = sorted(turns, key=lambda identity: min(turns[identity]))
-        assert in_order == [(one["op"], one["content"]) for one in oracle.chained(case)], case
+        assert in_order == [(one["op"], one["content"]) for one in oracle.in_chain(case)], case
 
 
 def encoded(number: int, one: Change) -> dict[str, Any]:

@@ -115,10 +115,10 @@ class Score:
 
 
 def scored(faulty: Faulty, found: Sequence[Findings], baseline: Sequence[TableFinding]) -> dict[str, Score]:
-    """Faults compared with findings, by kind of fault.
+    """Compare the faults with the findings, by kind of fault.
 
-    Every fault but the repeated file shows in the first run; what nothing explains, and the stream does not have
-    without faults, is false, and counts against every kind of fault that its check is there for.
+    The first run must show every fault except the repeated file. A finding is false if no fault explains it and the
+    stream without faults does not have it. It counts against every kind of fault that its check detects.
     """
     known = {(one.table, one.finding) for one in baseline}
     seen = [one for run in found for one in places(run) if (one.table, one.finding) not in known]

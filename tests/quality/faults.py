@@ -20,7 +20,7 @@ REPEAT, DROP_LOG, STOP_BEATS, DELAY = "repeat a file", "drop a log file", "stop 
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault: the checks of which one must find it (none: `why_not`), and all that it affects."""
+    """One fault: the checks, one of which must find it (none: `why_not`), and all that it affects."""
 
     kind: str
     checks: tuple[str, ...]
@@ -109,11 +109,11 @@ class Injector:
             alone = [e for e in self.stream.events if e.tx == event.tx and e.kind in ("change", "end")] == [event]
             if not alone:
                 return ("incomplete_transaction",), None
-        if self.is_told_by_next(n):
+        if self.is_shown_by_next(n):
             return CONTRADICTIONS, None
         return (), "neither its transaction nor the next change of its key shows it"
 
-    def is_told_by_next(self, n: int) -> bool:
+    def is_shown_by_next(self, n: int) -> bool:
         """Whether the next change of the key contradicts the remaining changes, by its before image or its op."""
         event, events = self.stream.events[n], self.stream.events
         mine = [e for e in events[n + 1 :] if e.table == event.table and (e.op == "t" or e.key == event.key)]
@@ -179,7 +179,7 @@ class Injector:
         if self.stream.names_transactions:
             places = [event.place for event in whole if event.place]
             return replace(touched(DROP_TX, ("log_gap",), whole), span=(min(places), max(places)))
-        is_detectable = any(self.is_told_by_next(n) for n in declared)
+        is_detectable = any(self.is_shown_by_next(n) for n in declared)
         why = None if is_detectable else "neither the next transaction nor the next change of its keys shows it"
         return touched(DROP_TX, CONTRADICTIONS, whole, why)
 
@@ -290,8 +290,8 @@ def losses(stream: Stream, seed: int, number: int) -> Faulty:
 def repeat_file(stream: Stream, seed: int) -> Faulty:
     """A third of the stream is delivered twice, the second time in a separate file.
 
-    Canal orders events by their place: in another place the same event is a new one, and contradicts earlier changes.
-    What is truncated once more takes the rows of all keys with it.
+    Canal orders events by their place, so in another place the same event is a new one and contradicts earlier changes.
+    A repeated truncate also removes the rows of all other keys.
     """
     events, third = list(stream.events), len(stream.events) // 3
     repeated = events[third : 2 * third]

@@ -19,7 +19,7 @@ from tests.unit.spec.cases import spec
 ROW = T.StructType([T.StructField("k", T.StringType()), T.StructField("a", T.IntegerType())])
 CHECKS = ("chain_break", "orphan", "double_insert")
 SPEC = spec()
-SEED, LIVES = 20, 120
+SEED, ROWS_DRAWN = 20, 120
 
 
 def row_change(number: int, op: str, key: str, a: int, before: int | None = None, batch: int = 1) -> Row:
@@ -75,8 +75,8 @@ def test_a_late_insert_heals_an_orphan_and_opens_nothing_if_updates_have_no_befo
     assert {gap.check: gap.status for gap in after} == {"orphan": HEALED}
 
 
-def life(random: Random, key: str) -> Iterator[Row]:
-    """A row's changes, of which some are lost and the others arrive in two batches."""
+def changes_of_row(random: Random, key: str) -> Iterator[Row]:
+    """The changes of a row. Some are lost, and the others arrive in two batches."""
     a: int | None = None
     for number in range(10, 10 * random.randint(3, 7), 10):
         after = None if a is not None and random.random() < 0.3 else number
@@ -101,7 +101,7 @@ def places(book: Sequence[Gap]) -> list[tuple[str | None, ...]]:
 @pytest.mark.slow
 def test_two_batches_have_the_same_findings_as_one(spark: SparkSession) -> None:
     random, stage = Random(SEED), Stage(spark, ROW, ("k",))
-    changes = [row for number in range(LIVES) for row in life(random, f"{number:03}")]
+    changes = [row for number in range(ROWS_DRAWN) for row in changes_of_row(random, f"{number:03}")]
     whole = updated([], [CheckPass(find(stage.tables(changes), SPEC, 0, CHECKS), 0)], SPEC, CHECK_RUN)
-    assert len(places(whole)) > LIVES / 4
+    assert len(places(whole)) > ROWS_DRAWN / 4
     assert places(nightly(changes, stage)) == places(whole)

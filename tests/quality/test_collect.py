@@ -103,7 +103,7 @@ class Lake:
         return row | {"status": status, "observed": 0, "message": f"text of run{number}", "keys": []}
 
     def batch(self, number: int, minutes: Sequence[int], too_late: Sequence[int] = ()) -> None:
-        """A batch of changes, committed so many minutes after the beginning."""
+        """A batch of changes, with their commit times in minutes after the beginning."""
         self.reached = max([*minutes, self.reached])
         times = {minute: BEGAN + timedelta(minutes=minute) for minute in minutes}
         rows = [{"batch": number, "commit_ts": at, "too_late": minute in too_late} for minute, at in times.items()]
@@ -126,7 +126,7 @@ def orders(lake: Lake) -> TableFacts:
 
 
 def filled(lake: Lake) -> None:
-    """Three runs of one table, whose latest got a column and a wider one."""
+    """Three runs of one table. Its latest got a new column and a wider one."""
     lake.batch(1, [0, 10])
     lake.batch(2, [9, 20, 30])
     lake.batch(3, [-60 * 24 * 3, 29, 5, 40], too_late=[5])
@@ -160,7 +160,7 @@ def test_before_the_first_run_there_are_no_facts(tmp_path: Path) -> None:
     assert facts_of(ProjectSpec(tmp_path, None, spec, "silt", SparkSpec(), QualitySpec())).tables == ()
 
 
-def test_tables_say_how_much_they_hold_and_how_far_they_are_complete(lake: Lake) -> None:
+def test_a_table_reports_its_size_and_how_far_it_is_complete(lake: Lake) -> None:
     filled(lake)
     table = orders(lake)
     assert (table.latest, table.rows, table.versions, table.changes) == ("shop.orders", 2, 2, 9)
@@ -186,7 +186,7 @@ def test_an_unchecked_batch_and_writes_of_other_programs_are_reported(lake: Lake
     assert level_of(table, NOW) == Level.BAD
 
 
-def test_the_checks_are_those_of_the_last_run_that_had_any(lake: Lake) -> None:
+def test_the_checks_are_those_of_the_last_run_with_checks(lake: Lake) -> None:
     filled(lake)
     lake.run(4, changes=0, status="nothing new", outcomes={})
     assert [(check.check, check.status, check.message) for check in orders(lake).checks] == [
@@ -195,7 +195,7 @@ def test_the_checks_are_those_of_the_last_run_that_had_any(lake: Lake) -> None:
     ]
 
 
-def test_late_changes_are_counted_by_how_late_they_are(lake: Lake) -> None:
+def test_late_changes_are_counted_by_their_delay(lake: Lake) -> None:
     filled(lake)
     assert orders(lake).late == (
         LateFact("up to a minute", 2),
@@ -265,7 +265,7 @@ def test_the_log_reaches_from_one_end_of_the_calendar_to_the_other(lake: Lake) -
     assert (log.begins, log.ends, sum(log.counts)) == (ends[0], ends[1], 2)
 
 
-def test_rejects_that_name_no_table_are_there_by_source_and_reason_while_they_wait(lake: Lake) -> None:
+def test_waiting_rejects_without_a_table_are_listed_by_source_and_reason(lake: Lake) -> None:
     filled(lake)
     lake.append("silt.control", CONTROL, [], {"siltstone.batch": "2"})
     row = {"batch": 1, "consumer": "control:/ev", "file": "file:/ev/a", "line": 3, "rejected_at": NOW}
@@ -282,7 +282,7 @@ def test_rejects_that_name_no_table_are_there_by_source_and_reason_while_they_wa
     )
 
 
-def test_of_many_runs_the_newest_are_shown(lake: Lake) -> None:
+def test_only_the_newest_runs_are_shown(lake: Lake) -> None:
     for number in range(1, 36):
         lake.run(number)
     runs = orders(lake).runs

@@ -28,7 +28,7 @@ def log_file(number: int, batch: int) -> dict[str, Any]:
 
 
 def ledger(tx: str, second: int, announced: int, came: int) -> dict[str, Any]:
-    """A transaction that announces changes of inventory.customers, of which `came` arrived."""
+    """A transaction that announces changes of inventory.customers. Only `came` of them arrived."""
     part = {"table": "inventory.customers", "is_last": False, "spans": [{"lo": 1, "hi": came}] if came else []}
     payload = {"size": announced, "ended": True, "rows": came, "low": place(second), "parts": [part] if came else []}
     payload |= {"tables": [{"data_collection": "inventory.customers", "event_count": announced}]}

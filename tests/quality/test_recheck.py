@@ -79,16 +79,16 @@ def test_a_key_that_json_does_not_keep_is_rechecked_since_its_batch(spark: Spark
     assert [gap.status for gap in book] == [OPEN]
 
 
-class LookError(Exception):
+class UnexpectedReadError(Exception):
     """The tables were read."""
 
 
 def test_without_open_gaps_nothing_is_rechecked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def looked(*_: Any) -> None:
-        raise LookError
+    def read_tables(*_: Any) -> None:
+        raise UnexpectedReadError
 
     (gap,) = updated([], [CheckPass(found_one(), 4)], SPEC, CHECK_RUN)
-    monkeypatch.setattr(recheck_module, "find", looked)
+    monkeypatch.setattr(recheck_module, "find", read_tables)
     monkeypatch.setattr(recheck_module, "can_heal", lambda *_: False)
     tables: Any = None
     assert recheck(tables, SPEC, [], 5, CHECKS) == []

@@ -175,8 +175,8 @@ def test_an_unchecked_batch_is_reported_even_if_older_batches_were_checked(check
     assert (result.level, result.headline) == (Level.LOOK, "The data has not been checked")
     assert f"No check has run on {words}" in read.text
     assert verdict(facts([replace(table, checked_batch=6)])).level == Level.GOOD
-    nothing_asked = replace(table, checked_batch=6, checks=())
-    assert verdict(facts([nothing_asked])).headline == "The data has not been checked"
+    without_checks = replace(table, checked_batch=6, checks=())
+    assert verdict(facts([without_checks])).headline == "The data has not been checked"
 
 
 def test_data_older_than_its_limit_is_never_trusted() -> None:
@@ -244,7 +244,7 @@ def test_findings_of_severity_info_are_notes_and_not_red() -> None:
     assert "var(--bad)" in drawn(replace(noting, gaps=(gap(table.table, 1),)), "here")["log"]
 
 
-def test_a_table_without_a_run_is_known_by_what_is_wrong_with_it() -> None:
+def test_a_table_without_a_run_is_reported_with_its_problems() -> None:
     table = TableFacts("shop.orders", "lake.shop")
     for known in (
         replace(table, gaps=(gap(table.table, 1),)),
@@ -362,7 +362,7 @@ def test_a_browser_makes_no_requests_has_no_errors_and_needs_no_more_width_than_
     assert browser.inspect(file, 380) == Seen(console=(), requests=(), wide=380, window=380)
 
 
-def test_a_browser_shows_it_dark_and_prints_what_is_folded(browser: Browser, tmp_path: Path) -> None:
+def test_a_browser_shows_the_dark_page_and_prints_collapsed_parts(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "index.html"
     file.write_text(made("all is well"), encoding="utf-8")
     light = browser.picture(file, "light.png", 1000, 700).read_bytes()

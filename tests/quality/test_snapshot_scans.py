@@ -107,7 +107,7 @@ def found(spark: SparkSession, changes: list[Row], rows: list[Row], several: str
     return find(tables, spec(source=source(several=several)), 0, ["short_snapshot", "ghost_row"])
 
 
-def test_a_scan_of_which_all_rows_arrived_has_no_ghost(spark: SparkSession) -> None:
+def test_a_scan_whose_rows_all_arrived_has_no_ghost(spark: SparkSession) -> None:
     rows = [notice("STARTED", BEGINS), *window(104, 106), notice("TABLE_SCAN_COMPLETED", ENDS, 3)]
     changes = [*live(1, 2, 3, 4), read(1), read(2), updated(3, 105), updated(4, 107)]
     results = found(spark, changes, rows)

@@ -85,7 +85,7 @@ def test_redelivered_heartbeats_are_no_silence(spark: SparkSession) -> None:
     holed = beats(*range(0, 71, 5), 120)
     assert len(silences(spark, holed, 125)) == 1
     assert silences(spark, holed + repeated, 125, since=1) == []  # reported before
-    assert len(silences(spark, holed + beats(75, 80, batch=2), 125, since=1)) == 1  # what is left of it
+    assert len(silences(spark, holed + beats(75, 80, batch=2), 125, since=1)) == 1  # the rest of it
 
 
 def spanner(spark: SparkSession, values: list[Any]) -> DataFrame:

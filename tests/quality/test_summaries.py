@@ -82,7 +82,7 @@ def test_rejects_that_name_no_table_are_reported_for_each_table_of_the_source(sp
     assert found_in_rejects(ledger, one, 2, 99).observed == 4
 
 
-def test_late_changes_are_counted_by_how_late_they_are(spark: SparkSession) -> None:
+def test_late_changes_are_counted_by_their_delay(spark: SparkSession) -> None:
     days = {"a second": 1, "a minute": 60, "an hour": 3000, "a week": 7 * 86400}
     changes = [
         change(10 + n, "insert", key, {"a": 1}, commit_ts=NOON - by * SECOND, batch=2)

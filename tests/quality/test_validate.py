@@ -101,7 +101,7 @@ def test_every_check_has_a_verdict_in_the_result_and_in_the_ledger(
     assert capfd.readouterr().out == ""
 
 
-def test_a_run_passes_its_numbers_and_the_branches_it_will_publish(spark: SparkSession, stored: Stored) -> None:
+def test_a_run_passes_its_numbers_and_its_branches_to_the_checks(spark: SparkSession, stored: Stored) -> None:
     project, spec = stored.project, stored.spec
     branch = Branch.start(spark, project.catalog.name, spec.target.latest, {})
     branch.execute(f"DELETE FROM {branch.identifier} WHERE k = 'x'")
@@ -123,7 +123,7 @@ def test_a_run_passes_its_numbers_and_the_branches_it_will_publish(spark: SparkS
     assert "1 finding, for information" in page
     assert "the latest table lacks a live row" in page
     assert "Every record that was read is accounted for" in page
-    assert not [path for path in pages.rglob("*.html") if asks_the_network(path)]
+    assert not [path for path in pages.rglob("*.html") if requests_network(path)]
     assert "open_window: not available" in (pages / "expectations" / "shop" / "orders.html").read_text()
 
 
@@ -134,7 +134,7 @@ def test_before_the_first_run_nothing_is_available(spark: SparkSession, project:
     assert results[0].message == "the tables have not been written yet"
 
 
-def test_a_table_with_other_settings_is_refused_by_itself(stored: Stored, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_table_with_other_settings_is_refused(stored: Stored, capsys: pytest.CaptureFixture[str]) -> None:
     root, catalog, target = stored.project.root, stored.project.catalog, stored.spec.target
     place = f"name: {catalog.name}, type: jdbc, uri: '{catalog.uri}', warehouse: '{catalog.warehouse}'"
     (root / "siltstone.yaml").write_text(f"catalog: {{{place}}}\nnamespace: {stored.project.namespace}\n")
@@ -151,7 +151,7 @@ def test_a_table_with_other_settings_is_refused_by_itself(stored: Stored, capsys
     assert {(one["table"], one["status"]) for one in others} == {("shop.new", "not available")}
 
 
-def asks_the_network(page: Path) -> bool:
+def requests_network(page: Path) -> bool:
     return bool(re.search(r"(src|<link[^>]*href)=.https?:|url\(.?https?:|<script", page.read_text()))
 
 

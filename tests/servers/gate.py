@@ -1,4 +1,4 @@
-"""A port that leads to a server and can be shut: clients then meet what they meet when the server is gone."""
+"""A port that forwards to a server and can be shut. Clients then see the same errors as without the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Gate:
         threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     def shut(self) -> None:
-        """Refuse connections, and break those that there are."""
+        """Refuse new connections, and break the open ones."""
         if self._listener is not None:
             with suppress(OSError):
                 self._listener.shutdown(socket.SHUT_RDWR)

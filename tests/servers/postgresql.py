@@ -1,4 +1,4 @@
-"""PostgreSQL, from the system's packages (`apt install postgresql`); it does not run as root, so another user does."""
+"""PostgreSQL from the system's packages (`apt install postgresql`). It cannot run as root, so another user runs it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ USER, PASSWORD = "siltstone", "PasswordOfTheTests"
 
 @dataclass(frozen=True)
 class PostgreSql:
-    """A server with an empty database a name."""
+    """A server that can create empty databases."""
 
     port: int
 
     def uri(self, database: str) -> str:
         """The JDBC address of a new database."""
         with self.connected() as connection:
-            connection.execute(f'CREATE DATABASE "{database}"')  # type: ignore[arg-type]  # a name of the tests' own
+            connection.execute(f'CREATE DATABASE "{database}"')  # type: ignore[arg-type]  # the tests choose the name
         return f"jdbc:postgresql://127.0.0.1:{self.port}/{database}"
 
     def connected(self) -> psycopg.Connection[Any]:
@@ -40,7 +40,7 @@ class PostgreSql:
         return psycopg.connect(address, autocommit=True)
 
     def wait(self) -> None:
-        """Wait until the server takes connections: it listens sooner."""
+        """Wait until the server accepts connections, which is later than when it listens."""
         end = time.monotonic() + PATIENCE
         while True:
             try:
@@ -74,7 +74,7 @@ def postgresql_server() -> Iterator[PostgreSql]:
 
 
 def _programs() -> Path:
-    """The folder of the server's programs. Debian's are not on the path."""
+    """The folder of the server's programs. Debian's is not on the path."""
     on_path = shutil.which("initdb")
     places = [Path(on_path).resolve().parent] if on_path else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     if not places:
@@ -95,6 +95,6 @@ def _give_away(folder: Path) -> None:
 
 
 def _owner() -> pwd.struct_passwd:
-    """Who runs the server where the tests run as root."""
+    """The user who runs the server if the tests run as root."""
     names = {entry.pw_name for entry in pwd.getpwall()}
     return pwd.getpwnam("postgres" if "postgres" in names else "nobody")

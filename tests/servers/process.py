@@ -1,4 +1,4 @@
-"""Real servers that tests start on free ports of this machine: started, waited for until they listen, and ended."""
+"""Real servers that tests start on free ports of this machine. Tests wait until a server listens, and end it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PATIENCE = 60.0
 
 
 def free_port() -> int:
-    """A port that no process listens on."""
+    """A port on which no process listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -23,7 +23,7 @@ def free_port() -> int:
 def running(
     command: Sequence[str], port: int, log: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[None]:
-    """The server of a command, which listens on a port before the block begins."""
+    """The server that a command starts. It listens on its port before the block begins."""
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, env=environment)
     try:

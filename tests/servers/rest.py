@@ -1,4 +1,4 @@
-"""A REST catalog: the server of Iceberg's own tests, in front of a catalog in SQLite. Its jars come from Maven."""
+"""A REST catalog: the server of Iceberg's own tests, with a catalog in SQLite. Its jars come from Maven."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAIN = "org.apache.iceberg.rest.RESTCatalogServer"
 
 @contextmanager
 def rest_server(folder: Path, warehouse: str, store: Mapping[str, str]) -> Iterator[str]:
-    """A server; gives its address. `store`: the settings of the store that holds the warehouse."""
+    """A server. Gives its address. `store`: the settings of the store that has the warehouse."""
     port = free_port()
     settings = {
         "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
@@ -33,20 +33,20 @@ def rest_server(folder: Path, warehouse: str, store: Mapping[str, str]) -> Itera
         "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
         **store,
     }
-    said = {_variable(name): value for name, value in settings.items()}
+    variables = {_variable(name): value for name, value in settings.items()}
     own = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "CATALOG_"))}
     command = [str(java_program()), "-cp", os.pathsep.join(map(str, _jars())), MAIN]
-    with running(command, port, folder / "rest.log", own | said | {"CATALOG_REST_PORT": str(port)}):
+    with running(command, port, folder / "rest.log", own | variables | {"CATALOG_REST_PORT": str(port)}):
         yield f"http://127.0.0.1:{port}"
 
 
 def _variable(name: str) -> str:
-    """How the server's environment names a setting."""
+    """The variable of the server's environment for a setting."""
     return f"CATALOG_{name.replace('-', '__').replace('.', '_').upper()}"
 
 
 def _jars() -> list[Path]:
-    """The server's jars: Maven's, Hadoop's of Spark, and what reads and writes S3."""
+    """The server's jars: Iceberg's from Maven, Hadoop's from Spark, and the jars that read and write S3."""
     goal = cache_folder() / FOLDER
     if not any(goal.glob("iceberg-open-api-*.jar")):
         _fetch(goal)

@@ -1,4 +1,4 @@
-"""S3, by moto's server."""
+"""An S3 server: moto's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEY, SECRET = "AKIDOFTHETESTS", "SecretOfTheTests/0123456789"
 
 @dataclass(frozen=True)
 class S3:
-    """A server, as its users reach it."""
+    """A server, from the view of its clients."""
 
     endpoint: str
 
@@ -29,12 +29,12 @@ class S3:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The same as variables of the environment."""
+        """The same settings as variables of the environment."""
         keys = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
         return {"AWS_ENDPOINT_URL": self.endpoint, "AWS_REGION": REGION, **keys}
 
     def bucket(self, name: str) -> str:
-        """A new bucket; gives its address."""
+        """Create a bucket. Gives its address."""
         place = {"LocationConstraint": REGION}
         self.client().create_bucket(Bucket=name, CreateBucketConfiguration=place)
         return f"s3://{name}"

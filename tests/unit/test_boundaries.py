@@ -1,4 +1,4 @@
-"""What stays in one place: Java nowhere, the JVM in three modules, Spark in one of the decoders, names of formats."""
+"""Restrictions of the code: no Java; the JVM, Spark and the names of formats in a few modules only."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ REACHES_INTO_THE_JVM = re.compile(r"\b_jvm\b|\bpy4j\b(?!-)|\bsparkContext\b|\b_j
 MAY_REACH = {
     "engine/session.py",  # starts a local session
     "engine/gateway.py",  # caches repeated calls of the gateway
-    "engine/iceberg.py",  # Iceberg's objects that have no face in SQL or in Python
+    "engine/iceberg.py",  # Iceberg's objects without an interface in SQL or Python
 }
 OF_SPARK = re.compile(r"^\s*(?:from|import) pyspark(?!\.sql import types as T$)", re.MULTILINE)
 MAY_USE_SPARK = {"engine/decode/spark.py"}
@@ -35,7 +35,7 @@ def test_only_these_modules_reach_into_the_jvm() -> None:
 
 
 def test_one_module_of_the_decoders_knows_spark() -> None:
-    """The others name column types by `pyspark.sql.types`, which needs no session."""
+    """The other decoders name column types by `pyspark.sql.types`, which needs no session."""
     assert {name for name, text in sources("engine/decode").items() if OF_SPARK.search(text)} == MAY_USE_SPARK
 
 
@@ -50,13 +50,13 @@ def test_one_module_of_the_decoders_knows_spark() -> None:
         ("# from pyspark", False),
     ],
 )
-def test_the_rule_finds_what_breaks_it(line: str, is_spark: bool) -> None:
+def test_the_rule_finds_modules_that_break_it(line: str, is_spark: bool) -> None:
     assert bool(OF_SPARK.search(line)) == is_spark
 
 
 def names_of_formats(text: str) -> set[str]:
-    """The string constants that are the name of a format, or how the name of a source begins. (`rows` is a word of its
-    own: what means the format takes it from `engine.formats.rows`.)"""
+    """The string constants that are the name of a format, or the beginning of the name of a source. `rows` does not
+    count, because it is an ordinary word: the code takes the name of that format from `engine.formats.rows`."""
     begins = tuple(kind.begins for kind in SOURCES if kind.begins.endswith((":", "-")))
     words = {*NAMES, *(kind.connector for kind in SOURCES)} - {ROWS}
     constants = {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
@@ -64,7 +64,12 @@ def names_of_formats(text: str) -> set[str]:
 
 
 def test_only_the_registry_and_the_decoders_name_formats() -> None:
-    own = ("engine/formats/", "engine/decode/formats/", "engine/demo/", "engine/jars.py")  # a driver has its name too
+    own = (
+        "engine/formats/",
+        "engine/decode/formats/",
+        "engine/demo/",
+        "engine/jars.py",
+    )  # a driver has the name of its database, too
     found = {
         (file, name)
         for file, text in sources("engine", "quality", "jobs").items()

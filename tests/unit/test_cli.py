@@ -47,7 +47,7 @@ def test_valid_specs_are_listed(run: Run, tmp_path: Path) -> None:
     assert out.splitlines()[-1] == "1 spec is valid"
 
 
-def test_valid_specs_are_listed_for_a_program(run: Run, tmp_path: Path) -> None:
+def test_valid_specs_are_printed_as_json(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "specs" / "customers.yaml"
     file.write_text(SPEC)
     code, out, _ = run("validate", "--json")
@@ -63,7 +63,7 @@ def test_a_wrong_spec_ends_with_2_and_one_message(run: Run, tmp_path: Path) -> N
     assert "Traceback" not in err
 
 
-def test_the_violations_of_a_wrong_spec_are_there_for_a_program(run: Run, tmp_path: Path) -> None:
+def test_the_violations_of_a_wrong_spec_are_printed_as_json(run: Run, tmp_path: Path) -> None:
     (tmp_path / "specs" / "customers.yaml").write_text(SPEC.replace("debezium-json", "debezium-jsn"))
     code, out, _ = run("validate", "--json")
     printed = json.loads(out)
@@ -84,7 +84,7 @@ def test_show_before_the_first_run_names_the_command_to_run(run: Run) -> None:
     assert "siltstone catch-up" in err
 
 
-def test_reading_makes_no_catalog(run: Run, tmp_path: Path) -> None:
+def test_reading_creates_no_catalog(run: Run, tmp_path: Path) -> None:
     for command in (("show", "a.b"), ("export", "a.b"), ("runs",)):
         assert run(*command)[0] == 2
     assert not (tmp_path / "lake").exists()
@@ -120,7 +120,9 @@ def test_an_error_ends_with_the_exit_code_of_its_class(run: Run, monkeypatch: py
     assert err.splitlines() == ["Cannot commit: another run was first.", "Hint: Retry."]
 
 
-def test_an_unexpected_error_is_one_line_and_a_way_to_see_more(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_one_line_and_the_option_that_shows_more(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> None:
         raise ValueError("first line\n\tat org.example.Thing")
 
@@ -150,7 +152,7 @@ def test_doctor_ends_with_2_without_java(run: Run, monkeypatch: pytest.MonkeyPat
     assert (code, wrong) == (2, ["Java", "jars"])
 
 
-def test_doctor_finds_this_machine_ready(run: Run) -> None:
+def test_doctor_finds_no_problem_on_this_machine(run: Run) -> None:
     code, out, _ = run("doctor")
     assert code == 0, out
     assert "WRONG" not in out
@@ -175,14 +177,14 @@ def test_times_are_utc_unless_they_have_a_zone(text: str, moment: datetime) -> N
     assert parse_time(text) == moment
 
 
-def test_a_key_keeps_equals_signs_in_its_value() -> None:
+def test_the_value_of_a_key_can_have_equals_signs() -> None:
     assert parse_keys(["a=b=c", "d="]) == {"a": "b=c", "d": ""}
     assert parse_keys(["a IS NULL", "b c is null ", "d=is null"]) == {"a": None, "b c": None, "d": "is null"}
     with pytest.raises(typer.BadParameter):
         parse_keys(["=1"])
 
 
-def test_a_range_may_be_open_at_one_end() -> None:
+def test_a_range_can_be_open_at_one_end() -> None:
     assert parse_ranges(["id=1..5", "at=2024-01-01..", "name=..m"]) == {
         "id": ("1", "5"),
         "at": ("2024-01-01", None),
@@ -200,7 +202,7 @@ def test_a_wide_row_is_printed_with_one_column_per_line(capsys: pytest.CaptureFi
     assert sum(line.startswith("column_") for line in lines) == 20
 
 
-def test_markup_in_values_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_markup_in_values_is_printed_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     print_rows(["[bold]"], [{"[bold]": "[red]x[/red]"}, {"[bold]": None}])
     out = capsys.readouterr().out
     assert "[red]x[/red]" in out
@@ -263,7 +265,7 @@ def test_init_writes_to_the_projects_specs_and_names_the_next_command(
         (("report",), "report/index.html"),
     ],
 )
-def test_a_place_that_cannot_be_written_is_named(
+def test_a_path_that_cannot_be_written_is_named(
     run: Run, tmp_path: Path, arguments: tuple[str, ...], place: str
 ) -> None:
     for file in ("afile", "report"):
@@ -296,7 +298,7 @@ def test_a_missing_key_is_an_error_before_spark_starts(
     assert "starting Spark" not in err
 
 
-def test_inputs_are_not_re_read_for_some_keys_only(run: Run, tmp_path: Path) -> None:
+def test_a_rebuild_of_some_keys_cannot_re_read_inputs(run: Run, tmp_path: Path) -> None:
     (tmp_path / "specs" / "customers.yaml").write_text(SPEC)
     code, out, err = run("rebuild", "--reread", "--key", "id=1")
     assert (code, out) == (2, "")

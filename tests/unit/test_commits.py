@@ -1,4 +1,4 @@
-"""Which commits are another program's, and how messages describe them."""
+"""Which commits are those of other programs, and how messages describe them."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_older_commits_stay_foreign_after_a_rebuild_of_some_keys() -> None:
     assert numbers(part, commit(5, "overwrite"), Commit.of(4, AT_MS, "append", OWN), commit(3, "delete")) == [5]
 
 
-def test_a_commit_is_described_by_who_did_what_when_and_where() -> None:
+def test_a_commit_is_described_by_its_operation_its_program_its_time_and_its_snapshot() -> None:
     assert str(Commit.of(9, AT_MS, "overwrite", SPARK)) == (
         "overwrite by spark 4.1.1 (application local-17) at 2025-11-28 10:00:00 UTC, snapshot 9:"
         " 1 rows added, 3 rows deleted"

@@ -41,7 +41,7 @@ def test_a_finding_opens_a_gap_and_the_same_finding_renews_it() -> None:
     assert seen == replace(opened, **later)
 
 
-def test_a_gap_that_comes_nearer_stays_the_same_gap() -> None:
+def test_a_gap_with_a_narrower_range_stays_the_same_gap() -> None:
     (wide,) = updated([], [one_pass(found((KEY, "10", "13")))], SPEC, check_run(1))
     (narrow,) = updated([replace(wide, committed_from=BEGAN)], [one_pass(found((KEY, "12", "13")))], SPEC, check_run(2))
     assert (narrow.gap_id, narrow.position_from, narrow.committed_from) == (wide.gap_id, "12", None)
@@ -56,9 +56,9 @@ def test_a_gap_that_comes_nearer_stays_the_same_gap() -> None:
         (CheckPass({"chain_break": found(("other", "1", "2"), beyond=1)}, 0, frozenset({"*"})), OPEN),
         (CheckPass({"chain_break": Found()}, 0, frozenset({"*"})), HEALED),
     ],
-    ids=["not one_pass at", "another check", "could not look", "cut short", "one_pass at and gone"],
+    ids=["not covered", "another check", "unavailable", "too many findings", "covered and not found"],
 )
-def test_only_a_look_that_would_have_found_it_heals_a_gap(second: CheckPass, status: str) -> None:
+def test_only_a_check_that_would_have_found_a_gap_heals_it(second: CheckPass, status: str) -> None:
     book = updated([], [one_pass(found((KEY, "10", "13")))], SPEC, check_run(1))
     covers = frozenset(gap.gap_id for gap in book) if second.covers else frozenset()
     after = updated(book, [replace(second, covers=covers)], SPEC, check_run(2))
@@ -73,7 +73,7 @@ def test_a_healed_gap_that_is_found_once_more_is_reopened() -> None:
     assert (reopened.status, reopened.healed_run, reopened.opened_run) == (OPEN, None, "run1")
 
 
-def test_what_a_person_knows_of_stays_acknowledged_until_there_is_more_of_it() -> None:
+def test_an_acknowledged_gap_stays_acknowledged_until_more_is_found() -> None:
     many = found((KEY, "10", "13"), beyond=5)
     book = [replace(gap, status=ACKNOWLEDGED) for gap in updated([], [one_pass(many)], SPEC, check_run(1))]
     same = updated(book, [one_pass(many)], SPEC, check_run(2))
@@ -88,7 +88,7 @@ def test_a_check_that_found_nothing_is_not_acknowledged() -> None:
     assert not known_of("chain_break", Found(), [], SPEC).whole
 
 
-def test_what_happened_in_one_delivery_is_no_gap() -> None:
+def test_findings_about_one_delivery_are_not_gaps() -> None:
     events = found(("k", "1", "2"), check="positions_backwards")
     assert updated([], [one_pass(events, check="positions_backwards")], SPEC, check_run(1)) == []
 

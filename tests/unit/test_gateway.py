@@ -38,7 +38,7 @@ def test_a_known_column_is_not_requested_twice(spark: SparkSession, monkeypatch:
     assert calls == []
 
 
-def test_a_list_is_handed_over_in_tens(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_is_sent_ten_items_at_a_time(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     remember_names(spark)
     columns = [F.col(name) for name in MANY]
     F.struct(*columns)

@@ -65,7 +65,7 @@ def cached(tmp_path: Path) -> list[str]:
     return sorted(path.name for path in (tmp_path / "cache" / "jars").iterdir())
 
 
-def test_a_jar_is_fetched_once_and_taken_from_the_cache_then(maven: Maven, tmp_path: Path, messages: list[str]) -> None:
+def test_a_jar_is_fetched_once_and_then_taken_from_the_cache(maven: Maven, tmp_path: Path, messages: list[str]) -> None:
     [first] = jar_paths([JAR], messages.append)
     [second] = jar_paths([JAR], messages.append)
     assert first == second
@@ -97,14 +97,14 @@ def test_a_request_to_a_busy_repository_is_retried(maven: Maven, messages: list[
     assert path.read_bytes() == CONTENT
 
 
-def test_a_stream_that_breaks_off_starts_over(maven: Maven, messages: list[str]) -> None:
+def test_an_interrupted_download_starts_over(maven: Maven, messages: list[str]) -> None:
     maven.answers = [(200, CONTENT[:100], len(CONTENT)), (200, CONTENT, len(CONTENT))]
     [path] = jar_paths([JAR], messages.append)
     assert path.read_bytes() == CONTENT
     assert "Fetching thing-1.0.jar broke off, starting over" in messages
 
 
-def test_a_missing_jar_names_the_ways_out(maven: Maven, tmp_path: Path, messages: list[str]) -> None:
+def test_the_error_of_a_missing_jar_names_the_solutions(maven: Maven, tmp_path: Path, messages: list[str]) -> None:
     maven.answers = [(404, b"", 0)]
     with pytest.raises(SpecError, match="404") as raised:
         jar_paths([JAR], messages.append)
@@ -112,7 +112,7 @@ def test_a_missing_jar_names_the_ways_out(maven: Maven, tmp_path: Path, messages
     assert cached(tmp_path) == []
 
 
-def test_an_offline_folder_is_used_without_a_word_to_the_network(
+def test_an_offline_folder_is_used_without_the_network(
     maven: Maven, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("SILTSTONE_JARS_DIR", str(tmp_path))
@@ -131,5 +131,5 @@ def test_an_offline_folder_is_checked_too(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert (tmp_path / JAR.file).exists(), "what the operator put there is the operator's"
 
 
-def test_a_jar_lies_where_maven_puts_it() -> None:
+def test_a_jar_has_the_path_that_maven_gives_it() -> None:
     assert SQLITE_JDBC.path == "org/xerial/sqlite-jdbc/3.54.1.0/sqlite-jdbc-3.54.1.0.jar"

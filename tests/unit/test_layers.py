@@ -11,20 +11,21 @@ ROOT = Path(__file__).parents[2]
 # From the lowest to the highest. Parts of one layer do not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.counts",),
-    # Of formats, decoders are loaded by name, when they are used.
+    # Decoders of formats are loaded by name when they are used.
     ("engine.errors", "engine.names", "engine.formats", "engine.atomic_file"),
     (
         "engine.frames",
         "engine.gateway",
         "engine.iceberg",
         "engine.java",
+        "engine.layout_version",
         "engine.jars",
         "engine.machine",
         "engine.timestamps",
         "engine.plain_values",
         "engine.storage",
     ),
-    ("engine.json_text",),
+    ("engine.json_text", "engine.spark_versions"),
     ("engine.spec", "engine.schema", "engine.report"),
     ("engine.sqlite_catalog",),
     ("engine.session", "engine.inputs"),
@@ -36,7 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.reader", "engine.init"),
     ("engine.run_lock", "engine.doctor"),
     ("engine.fold",),
-    ("engine.ingest",),  # knows how far the tables are folded
+    ("engine.ingest",),  # has the markers of folded batches
     ("engine.run",),
     ("quality",),
     ("engine.cli",),  # where commands meet the checks
@@ -150,7 +151,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("written", "expected"), CASES.items())
-def test_the_rule_finds_what_breaks_it(tmp_path: Path, written: tuple[str, str], expected: str | None) -> None:
+def test_the_rule_finds_imports_that_break_it(tmp_path: Path, written: tuple[str, str], expected: str | None) -> None:
     file = tmp_path / written[0]
     file.parent.mkdir(parents=True)
     file.write_text(written[1], encoding="utf-8")

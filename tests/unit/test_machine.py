@@ -25,18 +25,18 @@ def write(root: Path, **files: str) -> None:
         path.write_text(text)
 
 
-def test_without_a_limit_it_is_the_machine(a_machine: Path) -> None:
+def test_without_a_limit_the_machine_is_the_limit(a_machine: Path) -> None:
     assert (machine.memory_bytes(), machine.cores()) == (64 * GIGABYTE, 16)
     write(a_machine, memory_dot_max="max\n", cpu_dot_max="max 100000\n")
     assert (machine.memory_bytes(), machine.cores()) == (64 * GIGABYTE, 16)
 
 
-def test_a_container_with_its_own_view_of_version_2(a_machine: Path) -> None:
+def test_a_container_with_its_own_view_of_version_2_has_its_own_limit(a_machine: Path) -> None:
     write(a_machine, own="0::/\n", memory_dot_max=f"{4 * GIGABYTE}\n", cpu_dot_max="150000 100000\n")
     assert (machine.memory_bytes(), machine.cores()) == (4 * GIGABYTE, 2)
 
 
-def test_the_least_limit_of_a_group_and_those_above_it_counts(a_machine: Path) -> None:
+def test_the_least_limit_of_a_group_and_its_parents_counts(a_machine: Path) -> None:
     write(a_machine, own="0::/kubepods/pod1/c\n", kubepods__pod1__memory_dot_max=f"{2 * GIGABYTE}\n",
           kubepods__pod1__c__memory_dot_max=f"{3 * GIGABYTE}\n", kubepods__cpu_dot_max="50000 100000\n")  # fmt: skip
     assert (machine.memory_bytes(), machine.cores()) == (2 * GIGABYTE, 1)
@@ -50,7 +50,7 @@ def test_version_1_has_a_folder_per_controller(a_machine: Path) -> None:
     assert (machine.memory_bytes(), machine.cores()) == (64 * GIGABYTE, 16)
 
 
-def test_this_machine_has_some_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_this_machine_has_memory_and_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     assert machine.memory_bytes() > 0
     assert machine.cores() >= 1

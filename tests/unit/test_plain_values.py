@@ -42,7 +42,7 @@ def test_a_date_beyond_the_years_of_python_is_still_exact() -> None:
 
 
 @given(st.dates())
-def test_a_date_reads_as_python_writes_it(date: dt.date) -> None:
+def test_a_date_has_the_form_that_python_writes(date: dt.date) -> None:
     assert iso_date((date - dt.date(1970, 1, 1)).days) == date.isoformat()
 
 
@@ -53,7 +53,7 @@ def test_binary_values_come_back_from_base64(values: list[bytes | None]) -> None
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_text_that_is_no_utf_8_is_escaped_and_other_text_stays(kind: pa.DataType) -> None:
+def test_text_that_is_not_utf_8_is_escaped_and_other_text_stays(kind: pa.DataType) -> None:
     binary = pa.binary() if kind == pa.string() else pa.large_binary()
     texts = pa.array([b"caf\xe9", None, "é\\".encode()], binary).view(kind)
     assert plain(texts) == plain(pa.StructArray.from_arrays([texts], ["a"]).field(0)) == ["caf\\xe9", None, "é\\"]

@@ -48,19 +48,19 @@ def test_other_catalogs_pass_through() -> None:
     }
 
 
-def test_properties_win_over_the_defaults_of_siltstone(catalog: CatalogSpec) -> None:
+def test_properties_override_the_defaults_of_siltstone(catalog: CatalogSpec) -> None:
     patient = replace(catalog, properties={"jdbc.busy_timeout": "90000"})
     assert catalog_conf(patient)["spark.sql.catalog.lake.jdbc.busy_timeout"] == "90000"
 
 
-def test_the_project_wins_over_every_default(project: ProjectSpec) -> None:
+def test_the_project_overrides_every_default(project: ProjectSpec) -> None:
     chosen = replace(project, spark=SparkSpec("local[1]", {"spark.driver.memory": "3g", "spark.log.level": "INFO"}))
     conf = session_conf(chosen)
     assert (conf["spark.master"], conf["spark.driver.memory"], conf["spark.log.level"]) == ("local[1]", "3g", "INFO")
     assert conf["spark.sql.session.timeZone"] == "UTC"
 
 
-def test_the_collector_is_one_that_the_environment_does_not_name_another_of(project: ProjectSpec) -> None:
+def test_a_collector_is_set_only_if_the_environment_names_none(project: ProjectSpec) -> None:
     inlining = "-XX:+IgnoreUnrecognizedVMOptions -XX:FreqInlineSize=100"
     assert java_options({}) == f"{PARALLEL_COLLECTOR} {inlining}"
     assert java_options({"JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"}) == inlining
@@ -81,12 +81,12 @@ def test_only_the_jars_a_catalog_needs_are_requested(catalog: CatalogSpec) -> No
 
 
 @pytest.mark.parametrize("uri", ["jdbc:sqlite:/data/c.db", "jdbc:sqlite:file:/data/c.db?cache=shared"])
-def test_the_file_of_an_embedded_catalog_is_known(uri: str) -> None:
+def test_the_file_of_an_embedded_catalog_is_found(uri: str) -> None:
     assert sqlite_file(CatalogSpec("lake", "jdbc", uri, None)) == Path("/data/c.db")
     assert sqlite_file(CatalogSpec("lake", "jdbc", "jdbc:postgresql://db/catalog", None)) is None
 
 
-def test_the_active_session_is_taken_and_given_the_projects_catalog(spark: SparkSession, project: ProjectSpec) -> None:
+def test_the_active_session_is_used_and_gets_the_projects_catalog(spark: SparkSession, project: ProjectSpec) -> None:
     other = replace(project, catalog=replace(project.catalog, name="second"))
     assert spark_session(other) is spark
     assert spark.conf.get("spark.sql.catalog.second.uri") == project.catalog.uri

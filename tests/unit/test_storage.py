@@ -1,4 +1,4 @@
-"""Settings of stores: from the environment and the project; and what errors of stores and catalogs mean."""
+"""Settings of stores, from the environment and the project, and the errors of stores and catalogs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VARIABLES = (
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of AWS in the environment."""
+    """No variables of AWS in the environment."""
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
@@ -83,7 +83,7 @@ def test_a_uri_has_two_slashes(address: str, scheme: str, is_wrong: bool) -> Non
     assert (scheme_of(address), lacks_slash(address)) == (scheme, is_wrong)
 
 
-def test_one_section_serves_warehouse_and_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_section_applies_to_warehouse_and_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (KEYS | {"AWS_REGION": "eu-west-1"}).items():
         monkeypatch.setenv(name, value)
     project = project_of(
@@ -102,7 +102,7 @@ def test_one_section_serves_warehouse_and_source(tmp_path: Path, monkeypatch: py
     assert "secret" not in repr(spec)
 
 
-def test_what_is_on_this_machine_has_no_settings_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_files_have_no_store_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     project = project_of(tmp_path, "namespace: silt\n")
     spec = table_spec({"table": "a.b", "keys": ["id"], "source": {"format": "debezium-json", "path": "in"}}, project)
@@ -137,7 +137,7 @@ def test_a_uri_with_one_slash_is_a_violation(tmp_path: Path) -> None:
         (("rest", "http://c", "a_name"), [], None),
     ],
 )
-def test_a_catalog_brings_its_jars_and_what_reads_its_files(
+def test_a_catalog_needs_its_jars_and_its_file_io(
     catalog: tuple[str, str | None, str], jars: list[str], file_io: str | None
 ) -> None:
     spec = CatalogSpec("lake", *catalog)
@@ -146,7 +146,7 @@ def test_a_catalog_brings_its_jars_and_what_reads_its_files(
     assert found == (file_io and f"org.apache.iceberg.{file_io}")
 
 
-def test_properties_win() -> None:
+def test_properties_override_the_defaults() -> None:
     spec = CatalogSpec("lake", "jdbc", "jdbc:postgresql://db/c", "s3://lake", {"io-impl": "org.example.Own"})
     assert catalog_conf(spec)["spark.sql.catalog.lake.io-impl"] == "org.example.Own"
     named = CatalogSpec("lake", "rest", "http://c", "a_name", {"s3.endpoint": "http://minio"})
@@ -194,7 +194,7 @@ def test_no_secret_is_on_the_command_line_of_the_jvm(tmp_path: Path) -> None:
         ("java.sql.SQLException: No suitable driver found for jdbc:oracle:thin", "the JDBC driver is missing"),
     ],
 )
-def test_errors_of_libraries_are_known(text: str, reason: str) -> None:
+def test_errors_of_libraries_have_a_reason(text: str, reason: str) -> None:
     found = problem_in(text)
     assert found is not None
     assert reason in found.reason
@@ -212,14 +212,14 @@ def test_errors_of_libraries_are_known(text: str, reason: str) -> None:
         ("[SQLITE_BUSY] The database file is locked (database is locked)", "another program has the catalog's file"),
     ],
 )
-def test_disks_of_tables_and_catalogs_are_named(text: str, reason: str) -> None:
+def test_disk_errors_of_tables_and_catalogs_have_a_reason(text: str, reason: str) -> None:
     found = storage_error(RuntimeError(text))
     assert found is not None
     assert f"Cannot use the catalog or its store: {reason}" in found.message
     assert problem_in(text) is None  # an error of a source's file names the file, and keeps its own hint
 
 
-def test_other_errors_stay_what_they_are() -> None:
+def test_other_errors_stay_unchanged() -> None:
     assert storage_error(ValueError("not a number")) is None
     wrapped = ValueError("load failed")
     wrapped.__cause__ = OSError("Connection refused")
@@ -272,14 +272,14 @@ def store(endpoint: str) -> tuple[tuple[str, str], ...]:
 
 
 @pytest.mark.parametrize("code", ANSWERS)
-def test_what_a_store_refuses_is_one_line_with_a_hint(code: str) -> None:
+def test_a_refusal_of_a_store_is_one_line_with_a_hint(code: str) -> None:
     with answering(code) as endpoint, pytest.raises(SourceError) as raised:
         store_of("s3://bucket/events", store(endpoint)).children("s3://bucket/events")
     assert raised.value.message == f"Cannot list s3://bucket/events: {ANSWERS[code][1]}."
     assert raised.value.hint
 
 
-def test_a_store_that_is_not_there_is_named() -> None:
+def test_an_unreachable_store_is_named() -> None:
     port = free_port()
     with pytest.raises(SourceError) as raised:
         list_files("s3://bucket/events", settings=store(f"http://127.0.0.1:{port}"))

@@ -1,4 +1,4 @@
-"""Where rows and results go: files that cannot be written, a disk that is full, a reader that leaves."""
+"""Targets of rows and results: files that cannot be written, a full disk, a reader that leaves."""
 
 import errno
 import os
@@ -41,7 +41,7 @@ def rows(count: int = 3) -> pa.RecordBatchReader:
         (f"{'x' * 300}.jsonl", "File name too long"),
     ],
 )
-def test_a_goal_that_cannot_be_written_is_named(tmp_path: Path, goal: str, words: str) -> None:
+def test_a_target_that_cannot_be_written_is_named(tmp_path: Path, goal: str, words: str) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("old")
     os.mkfifo(tmp_path / "pipe")
@@ -64,7 +64,7 @@ def test_a_full_disk_is_reported_and_no_file_is_left(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_of_reading_is_none_of_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_error_is_not_reported_as_a_write_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object) -> int:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
@@ -91,7 +91,7 @@ def test_an_export_ends_when_its_reader_has_left(form: ExportFormat) -> None:
     assert unread("-c", READ.replace("FORM", form)) == (0, "")
 
 
-def test_a_command_ends_as_it_would_have_ended_with_its_reader(tmp_path: Path) -> None:
+def test_a_command_without_a_reader_ends_with_its_usual_exit_code(tmp_path: Path) -> None:
     assert unread("-m", "siltstone", "schema") == (0, "")
     (tmp_path / "wrong.yaml").write_text("table: 1\n")
     assert unread("-m", "siltstone", "validate", "--json", str(tmp_path)) == (2, "")

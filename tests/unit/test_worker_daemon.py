@@ -27,7 +27,7 @@ def test_zips_of_spark_go_and_other_paths_stay(monkeypatch: pytest.MonkeyPatch) 
     assert list(known) == list(OTHERS)
 
 
-def looked_at(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def loaded_in_workers(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """What is loaded in a worker before its first batch, and what of its path is a zip file."""
     loaded = sorted(name for name in LOADED if name in sys.modules)
     zips = sorted(path for path, finder in sys.path_importer_cache.items() if type(finder).__name__ == "zipimporter")
@@ -40,5 +40,7 @@ def looked_at(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def test_a_worker_has_the_decoders_and_no_zip_on_its_path(spark: SparkSession) -> None:
-    (found,) = spark.range(1).coalesce(1).mapInArrow(looked_at, "loaded array<string>, zips array<string>").collect()
+    (found,) = (
+        spark.range(1).coalesce(1).mapInArrow(loaded_in_workers, "loaded array<string>, zips array<string>").collect()
+    )
     assert (found["loaded"], found["zips"]) == (sorted(LOADED), [])

@@ -220,7 +220,7 @@ def test_values_are_read_as_they_are_encoded() -> None:
         "name": "r",
         "fields": [{"name": n, "type": k} for n, k in {**kinds, "n": decimal}.items()],
     }
-    # Far outside of Python's dates and times.
+    # Far outside the range of Python's dates and times.
     body = avro_files._number(2**31 - 1) + avro_files._number(2**62 - 1) + b"\x04\x00\xc7"
     assert read(schema, body=body) == [{"d": 2**31 - 1, "t": 2**62 - 1, "n": b"\x00\xc7"}]
 

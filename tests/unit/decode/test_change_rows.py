@@ -194,7 +194,7 @@ def test_a_null_counts_as_absent_in_a_column_of_silent_nulls() -> None:
     assert [(row["present"], row["before"]) for row in rows] == [(["id", "a"], None), (["id", "a"], None), (None, None)]
 
 
-def test_a_column_that_a_row_lacks_is_null_where_messages_omit_nulls() -> None:
+def test_an_absent_column_is_null_if_messages_omit_nulls() -> None:
     rows = [insert({"id": 1, "a": 2}), event(names.OP_UPDATE, after={"id": 1}), event(names.OP_DELETE, {"id": 1})]
     found = decoded([row | {"is_whole": True} for row in rows], shape())
     assert [(row["row"], row["present"]) for row in found] == [
@@ -320,7 +320,7 @@ def test_reasons_name_the_setting_that_would_read_the_value() -> None:
     assert found == [*expected, f'column "g": the value does not fit int{guessed}']
 
 
-def test_a_key_is_rejected_where_two_keys_would_become_one() -> None:
+def test_a_key_is_rejected_if_two_keys_would_become_one() -> None:
     columns = {"at": (T.TimestampType(), Encoding("zoned_text")), "count": (AT, Encoding("nanos"))}
     fine: dict[str, Any] = {"at": "2024-01-01T00:00:00.000001Z", "count": 1_700_000_000_000_001_000}
     finer: list[dict[str, Any]] = [{"at": "2024-01-01T00:00:00.000001001Z"}, {"count": 1_700_000_000_000_001_001}]
@@ -499,7 +499,7 @@ def test_an_update_of_a_key_that_only_the_spec_declares_becomes_two_changes() ->
     assert (last["op"], last["is_half"]) == (names.OP_INSERT, False)
 
 
-def test_an_update_that_does_not_plainly_change_the_key_stays_one() -> None:
+def test_a_change_is_split_only_if_it_surely_changes_a_declared_key() -> None:
     cases = [
         moved(A, A | {"n": 2}),
         moved(A, C, key={"code": "C"}),  # Debezium splits those itself
@@ -517,7 +517,7 @@ def test_an_update_that_does_not_plainly_change_the_key_stays_one() -> None:
     assert split(cases) == decoded(cases, shape(CODES, ("code",)))
 
 
-def test_a_row_before_that_is_only_its_key_is_enough() -> None:
+def test_a_before_image_with_only_the_key_is_enough() -> None:
     columns = dict(CODES) | {"n": (T.DecimalType(4, 1), Encoding("decimal_text"))}
     before = {"code": "A", "n": "1.0", "text": None}
     events = [
@@ -531,7 +531,7 @@ def test_a_row_before_that_is_only_its_key_is_enough() -> None:
     assert (same["op"], same["old_key"], same["row"]["text"]) == (names.OP_UPDATE, None, "y")
 
 
-def test_an_update_that_is_rejected_is_rejected_once() -> None:
+def test_a_rejected_update_is_rejected_once() -> None:
     events = [moved(A, C | {"n": "many"}), moved(A, A | {"code": None}), moved(A, A | {"code": PLACEHOLDER})]
     rows = split(events)
     assert [row["op"] for row in rows] == [names.OP_UPDATE] * 3

@@ -51,7 +51,7 @@ MIXED = [
 ]
 
 
-def test_summaries_are_merged_in_any_way_to_the_same() -> None:
+def test_summaries_are_the_same_in_any_order_of_merging() -> None:
     whole = seen(*MIXED)
     draw = random.Random(7)
     for _ in range(50):
@@ -72,7 +72,7 @@ def test_a_frame_of_events_gives_the_same_summary_as_its_events() -> None:
             assert found.seen() == seen(*MIXED, infer=infer, keys=keys)
 
 
-def test_schemas_keys_and_fields_are_all_found() -> None:
+def test_all_schemas_keys_and_fields_are_found() -> None:
     found = seen(*MIXED)
     assert [(number, [*columns]) for number, columns in found.schemas] == [
         (5, ["id"]), (6, ["id", "x"]), (7, ["c0", "c1"]),

@@ -105,7 +105,7 @@ def test_all_handling_modes_of_binaries_give_the_bytes(spark: SparkSession) -> N
 
 
 @pytest.mark.parametrize("mode", ["base64-url-safe", "hex"])
-def test_bytes_that_are_none_are_refused_and_unavailable_ones_are_absent(spark: SparkSession, mode: str) -> None:
+def test_invalid_bytes_are_refused_and_unavailable_bytes_are_absent(spark: SparkSession, mode: str) -> None:
     placeholder = {"hex": b"__debezium_unavailable_value".hex()}.get(mode, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
     lines = [event("c", after={"id": 1, "b": "no!"}), event("c", after={"id": 1, "b": placeholder})]
     wrong, absent = decoded(spark, lines, spec({"id": "int", "b": "binary"}, binaries=mode))
@@ -113,7 +113,7 @@ def test_bytes_that_are_none_are_refused_and_unavailable_ones_are_absent(spark: 
     assert (absent.reason, absent.present, absent.row.b) == (None, ["id"], None)
 
 
-def test_a_number_written_out_where_bytes_are_expected_names_the_setting(spark: SparkSession) -> None:
+def test_digits_in_place_of_bytes_are_rejected_with_the_setting(spark: SparkSession) -> None:
     lines = [event("c", after={"id": 1, "b": "12.50"}), event("c", after={"id": 1, "b": "no!"})]
     written, wrong = decoded(spark, lines, spec({"id": "int", "b": "decimal(12,2)"}, decimals="precise"))
     assert written.reason.startswith('column "b": the value does not fit decimal(12,2)')

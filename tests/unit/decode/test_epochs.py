@@ -35,7 +35,7 @@ def found(spark: SparkSession, texts: list[str], *epochs: EpochSpec, file: str =
     return envelopes(rows, source).orderBy("line").collect()
 
 
-def test_an_event_is_of_the_first_epoch_whose_every_condition_holds(spark: SparkSession) -> None:
+def test_an_event_belongs_to_the_first_epoch_whose_conditions_all_hold(spark: SparkSession) -> None:
     uuid = "3E11FA47-71CA-11E1-9E33-C80AA9429562"
     texts = [
         binlog(900, server_id=1),
@@ -86,7 +86,7 @@ def test_streams_of_datastream_without_gtids_need_a_time_condition(spark: SparkS
     assert results(EpochSpec(server_id=1)) == [*of_time[:2], UNKNOWN, UNKNOWN]
 
 
-def test_without_rules_positions_are_as_the_source_gives_them(spark: SparkSession) -> None:
+def test_without_rules_positions_are_those_of_the_source(spark: SparkSession) -> None:
     (plain,) = found(spark, [binlog(900)])
     (ruled,) = found(spark, [binlog(900)], EpochSpec(until=UNTIL))
     assert plain.position == ruled.position == "0000-00000001-0000000000000384-00000000"

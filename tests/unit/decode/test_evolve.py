@@ -32,14 +32,14 @@ def decimal(precision: int, scale: int) -> T.DecimalType:
         (T.TimestampType(), T.TimestampNTZType(), None),
     ],
 )
-def test_the_wider_type_holds_both_whichever_comes_first(
+def test_the_wider_type_holds_both_types_in_any_order(
     one: T.DataType, other: T.DataType, wide: T.DataType | None
 ) -> None:
     assert widened(one, other) == wide
     assert widened(other, one) == wide
 
 
-def test_a_stored_column_is_promoted_only_where_no_data_is_rewritten() -> None:
+def test_a_stored_column_is_promoted_only_if_no_data_is_rewritten() -> None:
     assert promotes(INT, LONG)
     assert promotes(decimal(12, 2), decimal(16, 2))
     assert promotes(T.ArrayType(INT), T.ArrayType(LONG))

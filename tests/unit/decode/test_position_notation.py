@@ -1,4 +1,4 @@
-"""Positions in their notation: parsed by the source's own rules, they give the numbers of the position."""
+"""Positions in their notation. The rules of the source parse a notation to the numbers of the position."""
 
 import json
 import random
@@ -25,14 +25,14 @@ from siltstone.engine.formats import SOURCES, kind_of
 from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import ProjectSpec, SourceSpec
 from tests.conformance.formats import BY_NAME
-from tests.conformance.story import a_story
+from tests.conformance.workload import full_workload
 
 LSNS = "00000002/7C0073F8.2.00000002/7C0073F8"
 EXTRACTS = Path(__file__).parents[2] / "data"
 
 
 def digits(pattern: str, *widths: int) -> Callable[[str], list[str] | None]:
-    """Reads decimal numbers, and gives their hexadecimal digits in a position."""
+    """A function that reads decimal numbers, and gives their hexadecimal digits in a position."""
 
     def read(text: str) -> list[str] | None:
         found = re.fullmatch(pattern, text)
@@ -108,14 +108,14 @@ def decoded(
 def test_a_position_read_back_by_the_rules_of_its_source_is_the_same(
     name: str, tmp_path: Path, project: ProjectSpec
 ) -> None:
-    teller, story = BY_NAME[name], a_story()
-    teller.deliver(story, tmp_path)
+    encoder, workload = BY_NAME[name], full_workload()
+    encoder.deliver(workload, tmp_path)
     files = [file for file in sorted(tmp_path.rglob("*")) if file.suffix in (".jsonl", ".json")]
     if not files:
         pytest.skip("its files are not lines of text; another format has the same positions")
-    given = {"table": teller.table_name(story.tables[0]), "source": teller.source(story.tables[0], tmp_path)}
-    spec = table_spec(given | {"keys": list(story.tables[0].keys)}, project)
-    tables = {teller.table_name(table): table.keys for table in story.tables}
+    given = {"table": encoder.table_name(workload.tables[0]), "source": encoder.source(workload.tables[0], tmp_path)}
+    spec = table_spec(given | {"keys": list(workload.tables[0].keys)}, project)
+    tables = {encoder.table_name(table): table.keys for table in workload.tables}
     found = decoded([line for file in files for line in file.read_text().split("\n")[:-1]], spec.source, tables)
     assert found
     for event in found:
@@ -162,7 +162,7 @@ def test_recorded_positions_of_a_binlog_are_shown_as_file_and_position(name: str
         assert Notation((str(event.source),)).shown(event.position) == f"{usual}{place}"
 
 
-def test_a_file_of_a_log_has_its_own_name_where_all_sources_agree() -> None:
+def test_a_log_file_has_its_own_name_if_all_sources_agree() -> None:
     position, begins = "0002-00000001-000000000001BD3A-00000001", "0002-00000001"
     files = [("mysql:a", begins, "mbin.000001"), ("mysql:b", begins, "bin.000001"), ("mysql:b", "0000-00000001", None)]
     assert Notation.of(["mysql:a"], files).shown(position) == "mbin.000001:113978 row 1 in epoch 2"
@@ -203,7 +203,7 @@ def test_a_position_is_shown_as_its_source_writes_it(source: str, position: str,
     assert Notation((source,)).shown(position) == text
 
 
-def test_a_text_that_is_no_position_is_shown_as_it_is() -> None:
+def test_a_text_that_is_not_a_position_is_shown_unchanged() -> None:
     random.seed(5)
     texts = [
         "",
@@ -231,7 +231,7 @@ def test_every_source_has_a_notation() -> None:
     assert [kind.begins for kind in SOURCES if not kind.notation] == []
 
 
-def test_the_first_source_whose_layout_a_position_has_shows_it() -> None:
+def test_a_position_is_shown_by_the_first_source_with_its_layout() -> None:
     position = "0000-00000001-000000000001BD3A-00000000"
     assert (
         Notation(

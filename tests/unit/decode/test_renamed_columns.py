@@ -33,7 +33,7 @@ def rows(table: TableSpec, shape: TableShape, *events: dict[str, Any]) -> list[d
     return TableDecoder(shape, table).decode(batch(events)).to_pylist()  # type: ignore[no-any-return]
 
 
-def test_events_of_all_names_are_of_one_column() -> None:
+def test_all_names_of_a_column_give_one_column() -> None:
     table = things()
     shape = shaped(
         table,
@@ -66,7 +66,7 @@ def test_events_of_all_names_are_of_one_column() -> None:
     assert [one["key"]["thing_id"] for one in found] == [1, 2, 3, 4, 5]
 
 
-def test_keys_that_only_events_know_have_their_new_names() -> None:
+def test_keys_that_only_events_declare_have_their_new_names() -> None:
     shape = shaped(
         things(keys=None),
         change({"id": 1, "name": "a"}, {"id": 1}),
@@ -75,7 +75,7 @@ def test_keys_that_only_events_know_have_their_new_names() -> None:
     assert shape.keys == ("thing_id",)
 
 
-def test_of_an_event_with_both_names_the_new_one_counts_and_the_other_is_rescued() -> None:
+def test_in_an_event_with_both_names_the_new_one_counts_and_the_old_one_is_rescued() -> None:
     table = things({"thing_id": "int", "title": "string"})
     both = {"thing_id": 1, "name": "old", "title": "new"}
     for shape in (

@@ -1,4 +1,4 @@
-"""Shapes: from the spec, from schemas, from values; columns that the policy forbids; one column in two spellings."""
+"""Shapes: from the spec, from schemas, from values. Columns that the policy forbids, and spellings of columns."""
 
 import json
 from collections.abc import Callable
@@ -92,7 +92,7 @@ def rows_spec(declared: dict[str, str | ColumnSpec], evolution: Any = "additive"
 # --- declared columns, and others -----------------------------------------------------------------------------------
 
 
-def test_fields_that_are_not_declared_are_inferred_as_if_none_were() -> None:
+def test_undeclared_fields_are_inferred_next_to_declared_ones() -> None:
     shape = shaped(
         [LINE],
         spec(
@@ -129,7 +129,7 @@ def test_strict_allows_declared_fields_only() -> None:
     assert types(shaped([LINE, more], replace(declared, evolution="ignore"))) == {"id": "int", "a": "int"}
 
 
-def test_strict_allows_the_columns_that_place_a_row() -> None:
+def test_strict_allows_the_columns_of_the_rows_settings() -> None:
     row = change({"id": 1, "seq": 2, "op": "U", "other": 1})
     rows: dict[str, Any] = {"sequence_by": (("seq", "any"),), "delete_when": parse_predicate("op = 'D'")}
     listed = TrackSpec("except", ("other",))
@@ -161,14 +161,14 @@ def test_changes_are_read_only_if_the_spec_leaves_columns_open() -> None:
 # --- schemas --------------------------------------------------------------------------------------------------------
 
 
-def test_schemas_of_one_batch_are_widened_and_their_keys_taken() -> None:
+def test_schemas_of_one_batch_give_the_wider_types_and_the_keys() -> None:
     shape = shaped([change({"id": 1}, fields=NARROW), WITH_WIDE], spec(keys=None))
     assert types(shape) == {"id": "int", "a": "bigint", "d": "decimal(16,2)", "e": "string"}
     assert (shape.keys, shape.is_closed) == (("id",), True)
     assert len({number for number, _ in shape.columns[1].encodings}) == 2
 
 
-def test_types_that_no_type_holds_are_an_error_unless_one_is_declared() -> None:
+def test_types_without_a_common_type_are_an_error_unless_one_is_declared() -> None:
     both = [change({"id": 1}, fields=NARROW), change({"id": 1}, fields=OTHER)]
     with pytest.raises(SchemaEvolutionError, match="column a changes its type"):
         shaped(both, spec())
@@ -189,7 +189,7 @@ def test_the_policy_decides_on_new_columns_and_wider_types() -> None:
         shaped([WITH_WIDE], spec(evolution="strict"), known + "; e string")
 
 
-def test_a_column_of_nulls_is_one_in_every_encoding() -> None:
+def test_a_column_of_nulls_gets_its_type_from_another_schema() -> None:
     text = (T.StringType(), Encoding("text"))
     nulls = (T.NullType(), Encoding("text"))
     schemas = [file_schema({"id": text, "a": (T.IntegerType(), Encoding("integer"))}), file_schema({"a": nulls})]
@@ -201,7 +201,7 @@ def test_a_column_of_nulls_is_one_in_every_encoding() -> None:
 # --- settings of rows -----------------------------------------------------------------------------------------------
 
 
-def test_a_name_that_no_file_has_is_an_error_with_the_nearest_one() -> None:
+def test_a_setting_with_an_unknown_column_is_an_error_with_the_nearest_name() -> None:
     table_spec = rows_spec(
         {"to_come": "int"},
         delete_when=parse_predicate("opp = 'D' AND v"),
@@ -224,7 +224,7 @@ def test_a_name_that_no_file_has_is_an_error_with_the_nearest_one() -> None:
 # --- values ---------------------------------------------------------------------------------------------------------
 
 
-def test_types_are_inferred_where_nothing_declares_them() -> None:
+def test_types_are_inferred_if_nothing_declares_them() -> None:
     rows = [
         {"id": 1, "flag": True, "n": 1, "f": 1.5, "t": "x", "o": {"a": 1}, "l": [1], "nothing": None, "mixed": 1,
          "big": 2**63, "exact": 2**53 + 1},
@@ -254,14 +254,14 @@ def test_a_table_without_keys_has_its_whole_row_as_key() -> None:
     assert shape.key_type == shape.row_type
 
 
-def test_a_key_that_is_no_field_of_the_row_becomes_a_column() -> None:
+def test_a_key_that_the_row_lacks_becomes_a_column() -> None:
     assert types(shaped([change({"a": 1}, key={"ROW_ID": "x"})], spec(keys=None))) == {
         "a": "bigint",
         "ROW_ID": "string",
     }
 
 
-def test_keys_that_cannot_be_found_out_are_errors() -> None:
+def test_keys_that_cannot_be_determined_are_errors() -> None:
     with pytest.raises(SpecError, match="no column is known for its keys \\(id\\)"):
         shaped([change({"a": 1})], spec({"a": "int"}))
     with pytest.raises(SchemaEvolutionError, match="several keys \\(a / id\\)"):
@@ -274,8 +274,8 @@ def test_keys_that_cannot_be_found_out_are_errors() -> None:
 
 
 @pytest.mark.parametrize("has_schema", [False, True])
-def test_names_that_tables_cannot_have_are_no_columns(has_schema: bool) -> None:
-    """Reserved names, and the second of two names in one change that differ only in upper and lower case."""
+def test_names_that_tables_cannot_have_do_not_become_columns(has_schema: bool) -> None:
+    """Reserved names, and the second of two names in one change that differ only in case."""
     row = {"id": 1, "a": 2, "A": 3, "Id": 4, "_batch": 5, "": 6}
     fields = [field(name, "int32") for name in row] if has_schema else None
     shape = shaped([change(row, fields=fields)], spec())
@@ -283,7 +283,7 @@ def test_names_that_tables_cannot_have_are_no_columns(has_schema: bool) -> None:
 
 
 @pytest.mark.parametrize("has_schema", [False, True])
-def test_a_column_has_one_name_whatever_its_spelling(has_schema: bool) -> None:
+def test_a_column_has_one_name_for_all_spellings(has_schema: bool) -> None:
     def row(name: str, kind: str) -> Change:
         fields = [field("id", "int32"), field(name, kind)] if has_schema else None
         return change({"id": 1, name: 2}, fields=fields)
@@ -304,7 +304,7 @@ def test_a_column_has_one_name_whatever_its_spelling(has_schema: bool) -> None:
     assert (types(both), spellings(both)) == ({"id": "int", "a": "bigint"}, {})
 
 
-def test_a_key_has_one_name_whatever_its_spelling() -> None:
+def test_a_key_has_one_name_for_all_spellings() -> None:
     both = [change({"id": 1}), change({"ID": 1}, key={"ID": 1})]
     assert shaped(both, spec(keys=None)).keys == ("id",)
     assert shaped(both[1:], spec(keys=None), "id bigint").keys == ("id",)

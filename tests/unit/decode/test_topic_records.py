@@ -64,15 +64,15 @@ def parsed(record: Given, form: str = "debezium-json") -> dict[str, Any]:
         (b"\xff\x00", "\\xff\x00"),
     ],
 )
-def test_values_are_json_or_texts_that_are_no_events(content: bytes | None, value: Any) -> None:
+def test_values_are_json_or_texts_that_are_not_events(content: bytes | None, value: Any) -> None:
     assert parsed(Given(content, content)) == {"key": value, "value": value}
 
 
-def test_digits_of_numbers_stay() -> None:
+def test_numbers_keep_all_digits() -> None:
     assert b'"value":{"n":1.10}' in text(Given(b'{"n":1.10}'))
 
 
-def test_headers_are_a_list_for_a_name_can_come_twice() -> None:
+def test_headers_are_a_list_because_names_can_repeat() -> None:
     headers = [("a", b'{"id":1}'), ("a", b"text"), ("b", None), ("c", b"\x00\xff")]
     assert parsed(Given(b"1", None, headers))["headers"] == [
         {"key": "a", "value": {"id": 1}},
@@ -82,7 +82,7 @@ def test_headers_are_a_list_for_a_name_can_come_twice() -> None:
     ]
 
 
-def test_formats_of_bytes_have_base64_and_rows_are_as_they_are() -> None:
+def test_byte_formats_have_base64_and_rows_stay_unchanged() -> None:
     assert parsed(Given(b"\x00\x01", b"\x02"), "dts-avro") == {"key": "Ag==", "value": "AAE="}
     assert parsed(Given(None), "debezium-avro") == {"key": None, "value": None}
     assert text(Given(b'{"id": 1}'), "rows") == b'{"id": 1}'

@@ -121,7 +121,7 @@ def test_a_value_is_converted_without_loss(array: pa.Array, values: list[Any], k
 
 
 @pytest.mark.parametrize("array", [case[0] for case in COLUMNS], ids=lambda array: str(array.type))
-def test_a_part_of_an_array_has_its_own_values(array: pa.Array) -> None:
+def test_a_slice_of_an_array_has_its_own_values(array: pa.Array) -> None:
     assert column(array.slice(1))[0] == column(array)[0][1:]
     empty, kind, encoding = column(array.slice(0, 0))
     assert (empty, kind, encoding) == ([], *column(array)[1:])
@@ -158,13 +158,13 @@ def test_nested_values_are_json_text(value: Any, kind: pa.DataType, inside: Any)
         assert [text and json.loads(text, parse_float=str) for text in found] == [inside, None, inside]
 
 
-def test_times_outside_of_the_calendar_are_kept_inside_of_values_too() -> None:
+def test_times_outside_the_calendar_are_kept_inside_nested_values_too() -> None:
     array = pa.ListArray.from_arrays([0, 2], counts(FAR[:2], pa.timestamp("us")))
     ((text,), _, _) = column(array)
     assert json.loads(text) == ["0000-12-31T23:59:59.999999", "+10000-01-01T00:00:00.000000"]
 
 
-def test_decimals_inside_of_values_are_numbers_with_all_their_digits() -> None:
+def test_nested_decimals_are_numbers_with_all_digits() -> None:
     made = ArrowTexts({"c": pa.list_(pa.decimal128(38, 18))})
     array = pa.array(
         [[Decimal("0.000000000000000001"), Decimal("12345678901234567890.5")]], pa.list_(pa.decimal128(38, 18))
@@ -209,7 +209,7 @@ def test_messages_of_a_topic_are_lines_with_their_bytes_in_base64() -> None:
         ([], ["a"], ["topic"], {}),
     ],
 )
-def test_the_column_of_messages_has_its_name_or_is_the_only_one_of_bytes(
+def test_the_message_column_is_found_by_its_name_or_as_the_only_bytes(
     binary: list[str], texts: list[str], others: list[str], found: dict[str, str]
 ) -> None:
     assert message_columns([*binary, *texts, *others], binary, texts) == found

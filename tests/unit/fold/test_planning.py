@@ -1,4 +1,4 @@
-"""How many tasks write, which is the number of data files."""
+"""The number of writing tasks, which is the number of data files."""
 
 import pytest
 
@@ -19,7 +19,7 @@ from siltstone.engine.fold.planning import LEAST_ROWS, MOST_ROWS, tasks_for_rows
         (1, 5 * MOST_ROWS, 5),
     ],
 )
-def test_tasks_are_one_for_little_and_a_multiple_of_cores_for_much(
+def test_a_small_write_has_one_task_and_a_large_write_a_multiple_of_the_cores(
     monkeypatch: pytest.MonkeyPatch, cores: int, rows: int, expected: int
 ) -> None:
     monkeypatch.setattr(machine, "cores", lambda: cores)

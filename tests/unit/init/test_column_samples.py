@@ -1,4 +1,4 @@
-"""What init takes the values of a column for."""
+"""The types that init infers from the values of a column."""
 
 import pytest
 
@@ -19,14 +19,14 @@ from siltstone.engine.init.column_samples import Values
         (("1", "007"), None),
     ],
 )
-def test_texts_of_numbers_are_given_a_type_that_holds_them(texts: tuple[str, ...], kind: str | None) -> None:
+def test_texts_of_numbers_get_a_type_that_holds_them(texts: tuple[str, ...], kind: str | None) -> None:
     values = Values()
     for text in texts:
         values.add(text, inserted=True)
     assert values.may_be() == (None if kind is None else f"numbers? then {kind}")
 
 
-def test_numbers_of_any_length_are_left_undeclared_for_they_may_order_rows() -> None:
+def test_numbers_of_any_length_stay_undeclared_because_they_can_order_rows() -> None:
     values = Values()
     for text in ("1", "2" * 20, "3" * 39):
         values.add(text, inserted=True)
@@ -52,7 +52,7 @@ def test_numbers_of_any_length_are_left_undeclared_for_they_may_order_rows() -> 
         ((Number("0." + "3" * 30), int("9" * 30)), "string"),
     ],
 )
-def test_no_digit_of_a_number_is_lost_by_its_type(numbers: tuple[int | Number, ...], kind: str) -> None:
+def test_the_type_of_a_number_keeps_all_its_digits(numbers: tuple[int | Number, ...], kind: str) -> None:
     values = Values()
     for number in numbers:
         values.add(number, inserted=True)

@@ -1,4 +1,4 @@
-"""Files that AWS DMS writes to S3 become specs of plain rows: in the order of delivery, the full load as READs."""
+"""Files that AWS DMS writes to S3 become specs of plain rows, in the order of delivery. The full load becomes READs."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def write(root: Path, name: str, lines: list[str]) -> None:
     file.write_text("".join(f"{line}\n" for line in lines))
 
 
-def test_files_without_a_header_leave_the_names_of_their_columns_open(tmp_path: Path) -> None:
+def test_files_without_a_header_give_a_spec_with_open_column_names(tmp_path: Path) -> None:
     write(tmp_path, "LOAD00000001.csv", LOAD)
     write(tmp_path, "20141029-1134010000.csv", CHANGES)
     spec = spec_at(tmp_path)
@@ -44,7 +44,7 @@ def test_files_without_a_header_leave_the_names_of_their_columns_open(tmp_path: 
     assert "candidates: [column_1, column_5]" in str(spec["text"])
 
 
-def test_files_with_a_header_need_only_their_key(tmp_path: Path) -> None:
+def test_files_with_a_header_give_a_spec_with_an_open_key(tmp_path: Path) -> None:
     write(tmp_path, "LOAD00000001.csv", ["dms_ts,id,name", "2014-10-29 11:00:00.000000,1,Bob"])
     for day in ("28", "29"):
         lines = ["Op,dms_ts,id,name", f"U,2014-10-{day} 11:34:00.000000,1,Rob"]
@@ -56,7 +56,7 @@ def test_files_with_a_header_need_only_their_key(tmp_path: Path) -> None:
     assert (source["time_by"], source["columns"]) == ("dms_ts", {"except": ["Op", "dms_ts"]})
 
 
-def test_parquet_files_are_known_by_the_same_names(tmp_path: Path) -> None:
+def test_parquet_files_of_dms_are_detected_by_the_same_names(tmp_path: Path) -> None:
     folder = tmp_path / "land/hr/employee"
     folder.mkdir(parents=True)
     pq.write_table(pa.table({"id": [1], "name": ["Bob"]}), folder / "LOAD00000001.parquet")
@@ -66,7 +66,7 @@ def test_parquet_files_are_known_by_the_same_names(tmp_path: Path) -> None:
     assert (spec["table"], spec["open"]) == ("hr.employee", ("keys",))
 
 
-def test_what_is_not_of_dms_stays_what_it_was(tmp_path: Path) -> None:
+def test_other_files_with_a_column_op_are_ordinary_rows(tmp_path: Path) -> None:
     write(tmp_path, "people-1.csv", ["Op,id,seq", "I,1,7"])
     spec = spec_at(tmp_path)
     assert (spec["table"], spec["open"]) == ("employee.people", ("sequence_by", "time_by", "keys"))
@@ -83,11 +83,11 @@ def test_what_is_not_of_dms_stays_what_it_was(tmp_path: Path) -> None:
         ("people.csv", ["101", "Bob"], ()),
     ],
 )
-def test_a_first_row_of_values_is_no_header(name: str, first: list[str], found: tuple[str, ...]) -> None:
+def test_a_first_row_of_values_is_not_a_header(name: str, first: list[str], found: tuple[str, ...]) -> None:
     assert names_of_values(Path(name), first) == found
 
 
-def test_names_say_what_dms_wrote() -> None:
+def test_names_show_which_files_dms_wrote() -> None:
     assert [is_load(Path(name)) for name in ("LOAD00000001.csv", "LOADER.csv", "LOAD0000000F.parquet")] == [
         True, False, True
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""How init guesses the types of values: sure if the name of the column confirms it, else a question."""
+"""How init guesses the types of values. If the name of the column confirms a guess, it is sure."""
 
 import base64
 import json
@@ -47,7 +47,7 @@ def guess(name: str, *values: Any, is_key: bool = False) -> Guess | None:
         ("day_on", ("2024-01-01Z",), "date"),  # time.precision.mode=isostring
     ],
 )
-def test_a_guess_is_sure_where_name_and_all_values_say_the_same(name: str, values: tuple[Any, ...], kind: str) -> None:
+def test_a_guess_is_sure_if_the_name_and_all_values_agree(name: str, values: tuple[Any, ...], kind: str) -> None:
     found = guess(name, *values)
     assert found is not None
     assert (found.kind, found.is_sure) == (kind, True)
@@ -68,7 +68,7 @@ def test_a_guess_is_sure_where_name_and_all_values_say_the_same(name: str, value
         ("expires", (19_000, 19_001), "date"),
     ],
 )
-def test_a_guess_is_a_question_where_values_alone_show_it(name: str, values: tuple[Any, ...], kind: str) -> None:
+def test_a_guess_is_a_question_if_only_the_values_show_it(name: str, values: tuple[Any, ...], kind: str) -> None:
     found = guess(name, *values)
     assert found is not None
     assert not found.is_sure
@@ -83,27 +83,27 @@ def test_a_guess_is_a_question_where_values_alone_show_it(name: str, values: tup
         ("birth_year", (1987, 2001)),
         ("birthday", (1987, 2001)),
         ("date", (20_240_101, 20_240_102)),  # digits of a date
-        ("created_at", (1_700_000_000,)),  # seconds: no type of the spec counts them
+        ("created_at", (1_700_000_000,)),  # seconds, which no type of the spec counts
         ("created_at", (MILLIS, MICROS)),
         ("created_at", (MILLIS, "2024-01-01T00:00:00Z")),
         ("created_at", (MILLIS, 1.5)),
         ("created_at", ("2024-01-01T00:00:00Z", "")),
         ("created_at", ("2024-01-01T00:00:00Z", "__debezium_unavailable_value")),
-        ("time", (36_000_000_000, 1_000_000)),  # of a day
+        ("time", (36_000_000_000, 1_000_000)),  # a time of day
         ("code", ("ABCD", "EFGH")),
         ("price", ("12.50", "7.00")),
         ("price", ("AfQ=", "12.50")),
-        ("word", ("ab==",)),  # no base64 that a machine writes: its last bits are not zero
+        ("word", ("ab==",)),  # not base64 of a program: its last bits are not zero
         ("n", (36_000_000_000,)),
         ("n", ()),
         ("n", (True, [1], {"a": 1})),
     ],
 )
-def test_other_values_mean_what_they_are(name: str, values: tuple[Any, ...]) -> None:
+def test_other_values_give_no_guess(name: str, values: tuple[Any, ...]) -> None:
     assert guess(name, *values) is None
 
 
-def test_names_say_times_in_every_spelling() -> None:
+def test_names_of_times_and_dates_are_detected_in_every_spelling() -> None:
     for name in ("createdAt", "CREATED_AT", "updatetime", "hire_date", "dt_updated", "valid_from", "ts3"):
         assert names_time(name), name
     for name in ("time_id", "amount", "statement", "datum_nr", "attempt_count", "", "日付"):
@@ -120,7 +120,7 @@ ROW = {
 }  # fmt: skip
 
 
-def test_a_spec_has_what_is_sure_as_types_and_what_is_not_as_questions(tmp_path: Path) -> None:
+def test_a_spec_declares_sure_types_and_asks_about_the_others(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(event("c", after=ROW) + "\n")
     (spec,) = written_specs(find_tables([tmp_path]), tmp_path / "specs", tmp_path)
     assert yaml.safe_load(spec.text)["columns"] == {
@@ -134,7 +134,7 @@ def test_a_spec_has_what_is_sure_as_types_and_what_is_not_as_questions(tmp_path:
     assert "  total: string # numbers? then decimal(p,s), and decimals: string under source\n" in spec.text
 
 
-def test_rows_are_not_taken_for_what_connectors_write(tmp_path: Path) -> None:
+def test_plain_rows_get_no_types_of_connectors(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps(ROW) + "\n")
     (spec,) = written_specs(find_tables([tmp_path]), tmp_path / "specs", tmp_path)
     assert spec.unsure_columns == ()
@@ -149,7 +149,7 @@ def test_rows_are_not_taken_for_what_connectors_write(tmp_path: Path) -> None:
         ("postgresql/events.noschema.jsonl.gz", "postgresql/events.schema.jsonl.gz"),
     ],
 )
-def test_sure_guesses_are_the_types_of_the_same_tables_with_schemas(pair: tuple[str, str]) -> None:
+def test_sure_guesses_equal_the_types_of_the_same_tables_with_schemas(pair: tuple[str, str]) -> None:
     bare, described = ({str(table.name): table.columns for table in find_tables([DATA / name])} for name in pair)
     checked = 0
     for name, columns in bare.items():

@@ -1,4 +1,4 @@
-"""What init finds in files without a JVM, and what it writes; and that it never writes over anything."""
+"""What init finds in files without a JVM, and what it writes. It never overwrites a file."""
 
 import base64
 import gzip
@@ -92,7 +92,7 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_each_format_is_recognised_with_its_tables_and_keys(place: Place, form: str) -> None:
+def test_each_format_is_detected_with_its_tables_and_keys(place: Place, form: str) -> None:
     line, table, keys = FORMATS[form]
     heartbeat = {
         "debezium-json": '{"ts_ms": 5}',
@@ -107,7 +107,7 @@ def test_each_format_is_recognised_with_its_tables_and_keys(place: Place, form: 
     assert looks_like([line]) == form
 
 
-def test_shapes_of_one_format_are_one_format(place: Place) -> None:
+def test_all_shapes_of_a_format_are_detected_as_the_format(place: Place) -> None:
     value = json.loads(event("u", after={"id": 1}))["value"]
     bare = [value, {"payload": value, "schema": None}, {"value": {"payload": value}, "rec": 3}]
     pg = {"data_change_record": SPANNER}
@@ -119,7 +119,7 @@ def test_shapes_of_one_format_are_one_format(place: Place) -> None:
     assert found(place("spanner.jsonl", pg, SPANNER, camel)) == [("Singers", "spanner-json", {("SingerId",)})]
     oracle = {"schema": "HR", "database": "xe", "table": "JOBS"} | dict.fromkeys(("scn", "rs_id", "row_id", "log_file"))
     plain = DATASTREAM | {"read_method": "backfill", "source_metadata": oracle}
-    nameless = place("nameless.jsonl", pg, SPANNER | {"table_name": ""})  # a run rejects the second one
+    nameless = place("nameless.jsonl", pg, SPANNER | {"table_name": ""})  # a run rejects the second record
     assert found(nameless) == [("Singers", "spanner-json", {("SingerId",)})]
     assert found(place("backfill.jsonl", plain)) == [("HR.JOBS", "datastream-json", set())]
     gtids = {"database": "shop", "schema": "", "table": "items", "gtid": "u:1", "binlog_position": 4}
@@ -129,7 +129,7 @@ def test_shapes_of_one_format_are_one_format(place: Place) -> None:
     assert found(place("value.jsonl", {"value": json.dumps(CANAL)})) == [("shop.items", "canal-json", {("id",)})]
 
 
-def test_a_key_may_have_its_schema_around_it_or_could_have_it(place: Place) -> None:
+def test_a_key_can_be_inside_its_schema_or_have_columns_with_such_names(place: Place) -> None:
     key = {"id": 1}
     for shown in (
         key,
@@ -140,12 +140,12 @@ def test_a_key_may_have_its_schema_around_it_or_could_have_it(place: Place) -> N
         assert found(place("key.jsonl", event(after={"id": 1}, key=shown))) == [
             ("shop.items", "debezium-json", {("id",)})
         ]
-    shown = {"schema": "dbo", "payload": 5}  # columns that are called so
+    shown = {"schema": "dbo", "payload": 5}  # columns with these names
     columns = found(place("columns.jsonl", event(after=shown, key=shown)))
     assert columns == [("shop.items", "debezium-json", {("schema", "payload")})]
 
 
-def test_tables_of_several_databases_have_them_in_their_names(place: Place) -> None:
+def test_tables_of_several_databases_have_the_database_in_their_names(place: Place) -> None:
     def of(db: str, table: str, **more: Any) -> str:
         lsns = {"commit_lsn": "00000025:00000d98:00a2", "change_lsn": "00000025:00000d98:0003"}
         named = {"connector": "sqlserver", "db": db, "schema": "dbo", "table": table} | lsns
@@ -161,10 +161,10 @@ def test_tables_of_several_databases_have_them_in_their_names(place: Place) -> N
 
 
 @pytest.mark.parametrize(
-    ("version", "scn", "is_told"), [("2.7.0.Final", 8, True), ("2.7.0.Final", 9, False), ("1.9", 8, False)]
+    ("version", "scn", "is_reported"), [("2.7.0.Final", 8, True), ("2.7.0.Final", 9, False), ("1.9", 8, False)]
 )
 def test_commit_scns_that_cannot_order_changes_are_reported_for_all_tables(
-    place: Place, tmp_path: Path, version: str, scn: int, is_told: bool
+    place: Place, tmp_path: Path, version: str, scn: int, is_reported: bool
 ) -> None:
     def of(table: str, commit: int) -> str:
         named = {"connector": "oracle", "version": version, "schema": "HR", "table": table}
@@ -172,10 +172,10 @@ def test_commit_scns_that_cannot_order_changes_are_reported_for_all_tables(
 
     events = place("a.jsonl", of("JOBS", scn), of("LOG", 9))
     texts = [spec.text for spec in written_specs(find_tables([events]), tmp_path / "specs", tmp_path, [events])]
-    assert [yaml.safe_load(text)["source"].get("order") for text in texts] == ["scn" if is_told else None] * 2
+    assert [yaml.safe_load(text)["source"].get("order") for text in texts] == ["scn" if is_reported else None] * 2
 
 
-def test_what_a_router_adds_to_keys_is_no_column(place: Place) -> None:
+def test_a_field_that_a_router_adds_to_keys_is_not_a_column(place: Place) -> None:
     routed = {"id": 1, "__dbz__physicalTableIdentifier": "srv.shop.items_1"}
     shown = [json.loads(event("c", after=row, key=routed)) for row in ({"id": 1}, routed)]
     assert found(place("added.jsonl", shown[0])) == [("shop.items", "debezium-json", {("id",)})]
@@ -195,7 +195,7 @@ SILENT: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("what", SILENT)
-def test_control_events_alone_are_no_rows(place: Place, what: str) -> None:
+def test_control_events_alone_are_not_rows(place: Place, what: str) -> None:
     silent = place("silent.jsonl", *SILENT[what])
     with pytest.raises(SourceError, match="Cannot find a change of a table"):
         find_tables([silent])
@@ -306,7 +306,7 @@ def test_keys_that_begin_with_an_underscore_are_those_of_the_specs(place: Place,
     assert "keys: # decide: the columns that identify a row; candidates: [id]; the events have [_Pos], a name" in taken
 
 
-def test_of_names_that_differ_in_case_in_one_event_the_first_is_declared_and_the_others_are_rescued(
+def test_the_first_of_names_that_differ_only_in_case_is_declared_and_the_others_are_rescued(
     place: Place, tmp_path: Path
 ) -> None:
     images: list[dict[str, Any]] = [
@@ -319,7 +319,7 @@ def test_of_names_that_differ_in_case_in_one_event_the_first_is_declared_and_the
     assert "only in upper and lower case are one column: [ID, name, NAME]" in text
 
 
-def test_of_names_that_differ_in_case_one_is_a_candidate(place: Place, tmp_path: Path) -> None:
+def test_only_one_of_names_that_differ_only_in_case_is_a_candidate(place: Place, tmp_path: Path) -> None:
     rows = [{"id": n, "ID": n, "seq": n, "SEQ": n} for n in (1, 2, 3)]
     text = written(tmp_path, place("orders.jsonl", *rows))["events.orders.yaml"]
     assert "candidates: [seq]" in text
@@ -330,7 +330,7 @@ def test_of_names_that_differ_in_case_one_is_a_candidate(place: Place, tmp_path:
     assert "are one column: [name]" in headed
 
 
-def test_types_that_events_carry_are_left_to_them(place: Place, tmp_path: Path) -> None:
+def test_types_that_events_have_are_not_declared(place: Place, tmp_path: Path) -> None:
     line = event("c", after={"id": 1, "n": "AQ=="})
     decimal = field("n", "bytes", "org.apache.kafka.connect.data.Decimal", scale="2")
     text = written(tmp_path, place("a.jsonl", with_schema(line, [field("id", "int32"), decimal])))["shop.items.yaml"]
@@ -339,7 +339,7 @@ def test_types_that_events_carry_are_left_to_them(place: Place, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("digits", "declared"), [("123456789", "string"), ("123456000", None)])
-def test_times_of_keys_have_all_their_digits(place: Place, tmp_path: Path, digits: str, declared: str | None) -> None:
+def test_times_of_keys_keep_all_digits(place: Place, tmp_path: Path, digits: str, declared: str | None) -> None:
     column = {"name": "At", "type": {"code": "TIMESTAMP"}, "is_primary_key": True, "ordinal_position": 1}
     mods = [{"keys": {"At": f"2024-01-01T00:00:00.{digits}Z"}, "new_values": {"Name": "A"}, "old_values": {}}]
     record = SPANNER | {"column_types": [column, SPANNER["column_types"][1]], "mods": mods}
@@ -348,9 +348,7 @@ def test_times_of_keys_have_all_their_digits(place: Place, tmp_path: Path, digit
 
 
 @pytest.mark.parametrize("separate", [False, True])
-def test_types_that_differ_from_event_to_event_are_declared_as_text(
-    place: Place, tmp_path: Path, separate: bool
-) -> None:
+def test_a_type_that_differs_between_events_is_declared_as_text(place: Place, tmp_path: Path, separate: bool) -> None:
     events = [
         with_schema(event("c", after={"id": 1, "a": value}), [field("id", "int32"), field("a", kind)])
         for value, kind in ((1, "int32"), ("x1", "string"), (2, "int32"))
@@ -362,7 +360,7 @@ def test_types_that_differ_from_event_to_event_are_declared_as_text(
 
 
 @pytest.mark.parametrize("separate", [False, True])
-def test_types_that_a_column_of_iceberg_cannot_follow_are_declared(
+def test_types_to_which_iceberg_cannot_promote_a_column_are_declared(
     place: Place, tmp_path: Path, separate: bool
 ) -> None:
     shown = [
@@ -376,14 +374,14 @@ def test_types_that_a_column_of_iceberg_cannot_follow_are_declared(
     assert "  # digits: decimal(12,2)\n  # wide: bigint\n" in text
 
 
-def test_payloads_that_are_texts_of_json_are_an_error_with_a_way_out(place: Place) -> None:
+def test_payloads_with_json_text_are_an_error_with_a_solution(place: Place) -> None:
     line = {"topic": "t", "key": json.dumps({"id": 1}), "payload": json.dumps({"before": None, "after": {"id": 1}})}
     with pytest.raises(SourceError, match=r"JSON inside of \.payload") as refused:
         find_tables([place("a.jsonl", line, {"topic": "t", "key": None, "payload": None})])
     assert "fromjson" in str(refused.value)
 
 
-def test_what_only_a_person_knows_is_listed_by_validate(place: Place, tmp_path: Path) -> None:
+def test_validate_lists_the_settings_that_only_the_user_knows(place: Place, tmp_path: Path) -> None:
     rows = [{"id": n, "name": "a", "updated_at": f"2024-01-0{n}T00:00:00Z"} for n in (1, 2, 3)]
     text = written(tmp_path, place("orders-1.jsonl", *rows), place("orders-2.jsonl", *rows))["events.orders.yaml"]
     assert "candidates: [updated_at" in text
@@ -397,8 +395,8 @@ def test_what_only_a_person_knows_is_listed_by_validate(place: Place, tmp_path: 
         load_specs([tmp_path / "specs" / "shop.items.yaml"], load_project(tmp_path))
 
 
-def test_texts_that_may_order_rows_as_numbers_or_times_are_left_undeclared(place: Place, tmp_path: Path) -> None:
-    """Declared as text they would order rows as text: 10 before 9."""
+def test_texts_that_can_order_rows_as_numbers_or_times_stay_undeclared(place: Place, tmp_path: Path) -> None:
+    """If they were declared as text, they would order rows as text: 10 before 9."""
     rows = [
         {"id": n, "name": name, "seq": seq, "at": at}
         for n, name, seq, at in ((1, "a", "9", "2024-01-01T00:30:00+09:00"), (2, "7", "10", "2024-01-01"))
@@ -419,13 +417,13 @@ def test_texts_that_may_order_rows_as_numbers_or_times_are_left_undeclared(place
         (1_700_000_000, "seconds"),
         (1_700_000_000_000, "milliseconds"),
         ("1700000000000", "milliseconds"),
-        (1_700_000_000_000_000, None),  # what is taken for granted
+        (1_700_000_000_000_000, None),  # the default unit
         (1_700_000_000_000_000_000, "nanoseconds"),
         (17, None),
         ("2023-11-14T22:13:20Z", None),
     ],
 )
-def test_what_numbers_that_order_rows_seem_to_count_is_a_comment(
+def test_the_probable_unit_of_numbers_that_order_rows_is_a_comment(
     place: Place, tmp_path: Path, value: Any, unit: str | None
 ) -> None:
     text = written(tmp_path, place("orders.jsonl", {"id": 1, "name": "a", "ts": value}))["events.orders.yaml"]
@@ -434,9 +432,7 @@ def test_what_numbers_that_order_rows_seem_to_count_is_a_comment(
     assert [line for line in text.splitlines() if "time_unit" in line] == ([remark] if unit else [])
 
 
-def test_the_time_of_a_change_is_asked_for_where_numbers_that_count_no_time_order_rows(
-    place: Place, tmp_path: Path
-) -> None:
+def test_the_spec_leaves_the_time_column_open_if_the_sequence_has_no_time(place: Place, tmp_path: Path) -> None:
     rows = [{"id": n, "name": "a", "version": n, "born": born} for n, born in ((1, "2024-01-01"), (2, None))]
     text = written(tmp_path, place("orders.jsonl", *rows))["events.orders.yaml"]
     assert "  time_by: # decide: the column with the time of a change, or delete this line; candidates: [born]" in text
@@ -490,7 +486,7 @@ def test_specs_whose_tables_would_have_one_name_get_other_names(
     assert sorted(spec.table for spec in specs) == sorted(tables)
 
 
-def test_specs_that_are_there_keep_their_tables(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_existing_specs_keep_their_tables(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAYER", "silver")
     (tmp_path / "siltstone.yaml").write_text("namespace: ${env:LAYER}\n")
     written(tmp_path, place("a.jsonl", SPANNER | {"table_name": "customers"}))
@@ -509,7 +505,7 @@ def test_specs_that_are_there_keep_their_tables(place: Place, tmp_path: Path, mo
     assert rewritten["Customers_History.yaml"] == texts["Customers_History.yaml"]
 
 
-def test_an_unknown_file_is_an_error_that_lists_what_was_looked_for(place: Place, tmp_path: Path) -> None:
+def test_an_unknown_file_is_an_error_that_lists_the_known_formats(place: Place, tmp_path: Path) -> None:
     notes, flat = place("notes.txt", "some words", "and more"), place("a.jsonl", event("c", after={"id": 1}))
     with pytest.raises(SourceError) as refused:
         find_tables([notes])
@@ -538,7 +534,7 @@ def test_csv_is_rows_of_text(place: Place, tmp_path: Path) -> None:
     assert "#   seen: string # times? then date" in text
 
 
-def test_the_spec_has_the_file_type_where_names_of_files_do_not_show_it(place: Place, tmp_path: Path) -> None:
+def test_the_spec_declares_the_file_type_if_the_file_names_do_not_show_it(place: Place, tmp_path: Path) -> None:
     (tmp_path / "events" / "pqx").mkdir(parents=True)
     pq.write_table(pa.table({"id": [1], "n": [1]}), tmp_path / "events" / "pqx" / "000000_0")
     place("text/data.txt", "id\tn", "1\t2", "2\t3")
@@ -551,7 +547,7 @@ def test_the_spec_has_the_file_type_where_names_of_files_do_not_show_it(place: P
     }  # fmt: skip
 
 
-def test_lines_of_another_format_are_named() -> None:
+def test_the_format_of_lines_is_named() -> None:
     assert looks_like(["Obj\x01..."]) == "an Avro file"
     assert looks_like(['{"a": 1}', "x"]) == "plain rows (format rows)"
     assert looks_like(["\x1f\ufffd\x08\0"]) == "a file packed by gzip"
@@ -575,7 +571,7 @@ def test_lines_of_another_format_are_named() -> None:
     assert other_than(plain, [json.dumps(CANAL)]) == "canal-json"
     avro = spec(source=source(format="datastream-avro")).source
     assert other_than(avro, [json.dumps(DATASTREAM)], "avro") is None
-    assert other_than(avro, [json.dumps(DATASTREAM)]) is None  # as text its records are those of the other
+    assert other_than(avro, [json.dumps(DATASTREAM)]) is None  # in a text file, these records are datastream-json
 
 
 def test_arrays_of_avro_files_have_the_types_that_a_run_stores(tmp_path: Path) -> None:
@@ -643,7 +639,7 @@ def test_times_that_python_does_not_have_are_read_from_avro_files(tmp_path: Path
     }  # fmt: skip
 
 
-def test_decimals_of_avro_rows_are_no_messages(tmp_path: Path) -> None:
+def test_decimals_of_avro_rows_are_not_messages(tmp_path: Path) -> None:
     fields = [
         {"name": "offset", "type": "long"},
         {"name": "updated_at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
@@ -678,5 +674,5 @@ def test_records_that_the_decoder_rejects_are_an_error_with_its_reason(place: Pl
 
 
 @pytest.mark.parametrize("row", [{"type": "CREATE"}, {"type": "QUERY", "database": "a", "table": "b"}, {"mods": 1}])
-def test_rows_with_columns_of_the_names_of_a_format_stay_rows(place: Place, row: dict[str, Any]) -> None:
+def test_rows_with_column_names_of_a_format_stay_rows(place: Place, row: dict[str, Any]) -> None:
     assert [form for _, form, _ in found(place("a.jsonl", row | {"id": 1}, row | {"id": 2}))] == ["rows"]

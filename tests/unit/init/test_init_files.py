@@ -1,4 +1,4 @@
-"""What init makes of files themselves: the path that it writes for them, and the bytes before their first record."""
+"""How init reads files: the path that it writes for them, and the bytes before their first record."""
 
 import base64
 import bz2
@@ -59,7 +59,7 @@ def snappy(data: bytes) -> bytes:
         (".snappy", snappy),
     ],
 )
-def test_a_byte_order_mark_is_no_part_of_the_first_record(
+def test_a_byte_order_mark_is_not_part_of_the_first_record(
     tmp_path: Path, ending: str, packed: Callable[[bytes], bytes]
 ) -> None:
     texts = {"people.csv": "id,name\r\n1,a\r\n", "canal.jsonl": f"{json.dumps(CANAL)}\n", "empty.jsonl": ""}
@@ -96,7 +96,7 @@ LINE = (json.dumps(CANAL) + "\n").encode()
         ("a.jsonl", b"[" + LINE.strip() + b"]\n", "lines that are JSON arrays; siltstone reads one record per line"),
     ],
 )
-def test_files_that_no_run_reads_are_errors_with_a_way_out(
+def test_files_that_no_run_can_read_are_errors_with_the_reason(
     tmp_path: Path, name: str, content: bytes, expected: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
@@ -107,7 +107,7 @@ def test_files_that_no_run_reads_are_errors_with_a_way_out(
 
 
 def paths_of(root: Path, files: Mapping[str, Sequence[Any]], *events: str) -> dict[str, str]:
-    """The path in the spec of each table that init finds in files of these lines, by default in their folder `ev`."""
+    """The path in the spec of each table that init finds in files with these lines. The default folder is `ev`."""
     for name, lines in files.items():
         (root / "ev" / name).parent.mkdir(parents=True, exist_ok=True)
         texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
@@ -154,7 +154,7 @@ def test_files_without_tables_do_not_prevent_a_path_for_the_next_files(
     assert paths_of(tmp_path, files) == paths
 
 
-def test_files_that_are_named_are_one_path_where_no_others_are_near(tmp_path: Path) -> None:
+def test_the_path_of_named_files_excludes_other_files(tmp_path: Path) -> None:
     files = {"1.jsonl": A, "2.jsonl": A, "b.jsonl": B, "ddl.jsonl": DDL, "empty.jsonl": []}
     named = [f"ev/{name}" for name in files]
     assert paths_of(tmp_path, files, *named) == {"a": "ev/*.jsonl", "b": "ev/*.jsonl"}
@@ -193,7 +193,7 @@ CONTROLS: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("form", "line"), CONTROLS)
-def test_control_events_in_files_of_their_own_are_taken(tmp_path: Path, form: str, line: Any) -> None:
+def test_separate_files_of_control_events_are_in_the_path(tmp_path: Path, form: str, line: Any) -> None:
     changes = {"table/1.jsonl": [CHANGES[form]]}
     assert [*paths_of(tmp_path, changes | {"more/1.jsonl": [line]}).values()] == ["ev"]
     among = paths_of(tmp_path, {"more/c.jsonl": UNKNOWN})
@@ -211,13 +211,13 @@ ROWS: list[tuple[dict[str, Sequence[Any]], dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("files", "paths"), ROWS)
-def test_an_empty_file_of_rows_is_one_of_the_table_of_its_name(
+def test_an_empty_file_of_rows_belongs_to_the_table_of_its_name(
     tmp_path: Path, files: dict[str, Sequence[Any]], paths: dict[str, str]
 ) -> None:
     assert paths_of(tmp_path, files) == paths
 
 
-def test_a_parquet_file_without_rows_is_taken_with_the_others(tmp_path: Path) -> None:
+def test_a_parquet_file_without_rows_is_in_the_path(tmp_path: Path) -> None:
     (tmp_path / "ev").mkdir()
     for number in range(2):
         rows = {"id": pa.array(range(number), pa.int64())}
@@ -239,14 +239,14 @@ PLAIN: list[tuple[dict[str, Sequence[Any]], str]] = [
 
 
 @pytest.mark.parametrize(("files", "path"), PLAIN)
-def test_a_name_that_reads_as_a_pattern_is_written_as_the_name_it_is(
+def test_a_name_that_looks_like_a_pattern_is_escaped(
     tmp_path: Path, files: dict[str, Sequence[Any]], path: str
 ) -> None:
     assert paths_of(tmp_path, files) == {"a": path}
     assert paths_of(tmp_path / "{b}", files) == {"a": f"{tmp_path}/\\{{b\\}}/{path}"}
 
 
-def test_a_typed_file_is_read_as_a_run_reads_it(tmp_path: Path) -> None:
+def test_a_typed_file_has_the_types_that_a_run_reads(tmp_path: Path) -> None:
     texts = {"type": "string", "avro.java.string": "String"}
     day = {"type": "int", "logicalType": "date"}
     fields = [{"name": "id", "type": "long"}, {"name": "payload", "type": texts}, {"name": "day", "type": day}]

@@ -58,7 +58,7 @@ CASES: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize("what", CASES)
-def test_a_table_has_no_key_where_events_show_it_and_rows_are_complete(tmp_path: Path, what: str) -> None:
+def test_a_table_has_no_key_if_events_show_it_and_rows_are_complete(tmp_path: Path, what: str) -> None:
     lines, keys = CASES[what]
     events = tmp_path / "events" / "a.jsonl"
     events.parent.mkdir()

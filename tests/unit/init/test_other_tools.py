@@ -1,4 +1,4 @@
-"""Files of tools that siltstone does not read are named as what they are, and never taken as plain rows in silence."""
+"""Files of tools that siltstone does not read. Init names the tool, and does not read them as plain rows."""
 
 import base64
 import json
@@ -117,7 +117,7 @@ def refused(*places: Path) -> SourceError:
     return found.value
 
 
-def test_every_tool_has_an_example_here() -> None:
+def test_every_tool_has_an_example() -> None:
     assert {tool.name for tool in TOOLS} == EVENTS.keys() | ROWS.keys()
     assert {tool.name for tool in TOOLS if tool.is_rows} == ROWS.keys()
 
@@ -146,7 +146,7 @@ def test_rows_of_a_tool_are_plain_rows_with_a_remark(tmp_path: Path, name: str) 
         assert yaml.safe_load(spec.text)["source"]["format"] == "rows"
 
 
-def test_rows_in_csv_and_parquet_are_known_by_their_columns(tmp_path: Path) -> None:
+def test_rows_of_a_tool_in_csv_and_parquet_are_detected_by_their_columns(tmp_path: Path) -> None:
     csv = written(tmp_path / "rows.csv", "id,METADATA$ACTION", "1,INSERT", "2,DELETE")
     tool = tool_of(read_sample(csv))
     assert tool is not None
@@ -173,7 +173,7 @@ def test_rows_in_csv_and_parquet_are_known_by_their_columns(tmp_path: Path) -> N
         {"id": 1, "updated": "2024-01-01", "after": 3},
     ],
 )
-def test_rows_with_some_of_those_columns_stay_rows(tmp_path: Path, row: dict[str, Any]) -> None:
+def test_rows_with_some_columns_of_a_tool_stay_rows(tmp_path: Path, row: dict[str, Any]) -> None:
     file = written(tmp_path / "rows.jsonl", row)
     assert tool_of(read_sample(file)) is None
     remarks: list[str] = []
@@ -181,7 +181,7 @@ def test_rows_with_some_of_those_columns_stay_rows(tmp_path: Path, row: dict[str
     assert remarks == []
 
 
-def test_a_file_that_is_read_next_to_others_says_which_are_passed_over(tmp_path: Path) -> None:
+def test_a_remark_names_the_files_that_are_skipped(tmp_path: Path) -> None:
     written(tmp_path / "a.jsonl", event("c", after={"id": 1}))
     striim = written(tmp_path / "b.jsonl", *EVENTS["events of Striim"])
     remarks: list[str] = []
@@ -205,7 +205,7 @@ def test_a_connector_that_is_not_read_is_named_with_those_that_are(tmp_path: Pat
     assert "empty" not in error.message
 
 
-# --- events inside of something -------------------------------------------------------------------------------------
+# --- events inside other records ------------------------------------------------------------------------------------
 
 CHANGE = json.loads(event("c", after={"id": 1}))["value"]
 TEXT = json.dumps(CHANGE)
@@ -223,7 +223,7 @@ INSIDE: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("record", "command"), INSIDE)
-def test_events_inside_of_a_field_are_found_with_the_command_that_takes_them_out(
+def test_events_inside_a_field_are_an_error_with_the_command_that_extracts_them(
     tmp_path: Path, record: dict[str, Any], command: str
 ) -> None:
     error = refused(written(tmp_path / "a.jsonl", record, record))
@@ -231,7 +231,7 @@ def test_events_inside_of_a_field_are_found_with_the_command_that_takes_them_out
     assert str(error.hint).endswith(f"jq -c {command}")
 
 
-def test_rows_with_objects_in_them_are_rows(tmp_path: Path) -> None:
+def test_rows_with_nested_objects_stay_rows(tmp_path: Path) -> None:
     row = {"id": 1, "doc": {"op": "c", "source": "a"}, "text": '{"a": 1}', "word": "eyJh", "list": [{"a": 1}]}
     file = written(tmp_path / "rows.jsonl", row)
     assert best_format(read_sample(file)) is None
@@ -249,7 +249,7 @@ def test_a_column_of_a_parquet_file_can_hold_events(tmp_path: Path) -> None:
 # --- hidden files ---------------------------------------------------------------------------------------------------
 
 
-def test_files_that_are_passed_over_for_their_names_are_listed(tmp_path: Path) -> None:
+def test_files_that_are_skipped_because_of_their_names_are_listed(tmp_path: Path) -> None:
     line = event("c", after={"id": 1}, source=SOURCE)
     hidden = tmp_path / "_temporary"
     hidden.mkdir()

@@ -1,4 +1,4 @@
-"""A spec that init leaves nothing to decide in decodes every record of the files in which it was found."""
+"""A spec without open settings decodes every record of the files from which init wrote it."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -37,13 +37,13 @@ RECORDED = (
 LARGE = ("postgresql/events.schema.jsonl.gz", "mariadb/debezium.schema.jsonl.gz")
 SMALL = tuple(name for name in RECORDED if name not in LARGE)
 ALL_READY = frozenset(name for name in RECORDED if name.startswith(("canal", "mariadb", "postgresql", "spanner")))
-"""The recordings of which init decides everything."""
+"""The recordings for which init writes complete specs."""
 TRULY_REJECTED = {"dts/canal": ['dbname.tablename: key column "id" is missing']}
 """The documentation's DELETE from before 2022-03-20 has no key."""
 
 
 def ready_specs(place: Path, folder: Path) -> Iterator[TableSpec]:
-    """The specs that init writes and leaves nothing to decide in, as a run loads them."""
+    """The specs without open settings that init writes, as a run loads them."""
     schemas = place.with_name(place.name.replace(".jsonl", ".schemas.json")) if ".avro." in place.name else None
     found = None if schemas is None else SchemaPlace(schemas)
     specs = written_specs(find_tables([place], schemas=found), folder / "specs", folder, [place], found)
@@ -53,7 +53,7 @@ def ready_specs(place: Path, folder: Path) -> Iterator[TableSpec]:
 
 
 def reasons(specs: list[TableSpec]) -> list[str]:
-    """Why records of one source, or changes of its tables, are rejected; each once."""
+    """The distinct reasons for rejected records of one source, and for rejected changes of its tables."""
     source = specs[0].source
     decoder = SourceDecoder(source, {spec.table: spec.keys for spec in specs})
     events: list[Event] = []
@@ -111,7 +111,7 @@ USUAL = {
 }  # fmt: skip
 
 
-def test_types_that_init_is_sure_of_take_what_connectors_write_at_their_limits(tmp_path: Path) -> None:
+def test_sure_types_hold_the_extreme_values_of_connectors(tmp_path: Path) -> None:
     file = tmp_path / "events" / "a.jsonl"
     file.parent.mkdir()
     usual = [event("c", after={"id": number, **USUAL}) for number in range(20)]

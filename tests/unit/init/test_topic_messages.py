@@ -1,4 +1,4 @@
-"""What init finds in messages of bytes: Debezium's in Confluent's frames, and DTS's records; without a JVM."""
+"""What init finds in messages of bytes: Debezium's in Confluent's frames, and DTS's records. Runs without a JVM."""
 
 import base64
 import gzip
@@ -83,7 +83,7 @@ def avro(file: Path, records: list[dict[str, Any]]) -> Path:
     return file
 
 
-def test_frames_are_read_whatever_carries_them(tmp_path: Path) -> None:
+def test_frames_are_read_from_every_kind_of_file(tmp_path: Path) -> None:
     place = SchemaPlace(Path(schemas_file(tmp_path, SCHEMAS)))
     values, keys = ([pair[side] for pair in FRAMES] + [None] for side in (0, 1))
     both = list(zip(values, keys, strict=True))
@@ -106,12 +106,12 @@ def test_frames_are_read_whatever_carries_them(tmp_path: Path) -> None:
     assert looks_like(lines) == looks_like([text_of(value) for value in values]) == "debezium-avro"
 
 
-def test_schemas_are_required_and_written_into_the_spec(tmp_path: Path) -> None:
+def test_schemas_are_required_and_named_in_the_spec(tmp_path: Path) -> None:
     events = written(tmp_path, "events/a.jsonl", [message(*pair) for pair in FRAMES]).parent
     with pytest.raises(SpecError, match=r"a\.jsonl: it looks like debezium-avro .* needs the schemas") as refused:
         find_tables([events])
     assert "--schemas FILE" in (refused.value.hint or "")
-    place = SchemaPlace(Path(schemas_file(events, SCHEMAS)))  # among the events, and none itself
+    place = SchemaPlace(Path(schemas_file(events, SCHEMAS)))  # in the folder of the events, but not an event
     for each, setting in ((place, "schemas"), (SchemaPlace(registry=RegistrySpec("http://registry:8081")), "registry")):
         root, _ = project_root(tmp_path / setting / "specs")
         tables = find_tables([events], schemas=place)
@@ -155,11 +155,11 @@ WAYS: list[tuple[dict[str, str], str]] = [
 
 @pytest.mark.parametrize(("given", "header"), WAYS)
 @pytest.mark.parametrize("place", ["options", "project"])
-def test_credentials_go_to_the_registry_and_into_no_file(
+def test_credentials_go_to_the_registry_and_not_into_files(
     given: dict[str, str], header: str, place: str, server: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    """As options, or as the project's registry, which specs then need not name."""
+    """The credentials are options, or those of the project's registry, which specs then need not name."""
     events = written(tmp_path, "events/a.jsonl", [message(*pair) for pair in FRAMES])
     monkeypatch.setenv("SECRET", "s3cret")
     monkeypatch.setenv("WHO", "me")
@@ -215,7 +215,7 @@ def ended(*arguments: str) -> int:
     return int(exited.value.code or 0)
 
 
-def test_the_command_takes_schemas_from_one_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_accepts_only_one_place_of_schemas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     events = written(tmp_path, "a.jsonl", [message(*pair) for pair in FRAMES])
     schemas = schemas_file(tmp_path, SCHEMAS)
     begin = ["init", str(events), "-o", str(tmp_path / "specs")]
@@ -300,7 +300,7 @@ def test_records_of_dts_have_tables_keys_and_types(tmp_path: Path) -> None:
     assert looks_like(DTS_LINES) == looks_like([f'{{"value": "{line}"}}' for line in DTS_LINES]) == "dts-avro"
 
 
-def test_a_spec_of_dts_declares_only_what_would_not_hold_all_values(tmp_path: Path) -> None:
+def test_a_spec_of_dts_declares_only_types_that_would_be_too_small(tmp_path: Path) -> None:
     events = written(tmp_path, "events/a.txt", DTS_LINES)
     specs = written_specs(find_tables([events]), tmp_path / "specs", tmp_path, [events])
     write_specs(specs, tmp_path / "siltstone.yaml", force=False)
@@ -316,9 +316,7 @@ def test_a_spec_of_dts_declares_only_what_would_not_hold_all_values(tmp_path: Pa
 
 
 @pytest.mark.parametrize(("value", "declared"), [(2**63 - 1, None), (2**63, "bigint unsigned"), (-(2**63), None)])
-def test_a_number_of_dts_that_its_type_does_not_hold_is_one_without_a_sign(
-    tmp_path: Path, value: int, declared: str | None
-) -> None:
+def test_a_number_of_dts_beyond_its_type_is_unsigned(tmp_path: Path, value: int, declared: str | None) -> None:
     for number, each in enumerate((5, value, 6)):
         row = [dts.integer(number), dts.integer(each)]
         written(tmp_path, f"events/{number}.txt", [dts.line(dts.record("INSERT", {"id": 3, "n": 8}, after=row))])
@@ -326,7 +324,7 @@ def test_a_number_of_dts_that_its_type_does_not_hold_is_one_without_a_sign(
     assert yaml.safe_load(spec.text).get("columns") == (declared and {"n": declared})
 
 
-def test_bytes_that_are_no_messages_are_rows_or_not_known(tmp_path: Path) -> None:
+def test_bytes_that_are_not_messages_are_rows_or_unknown(tmp_path: Path) -> None:
     longs = [number.to_bytes(8, "big") for number in (1, 2, 1_700_000_000_000)]
     (rows,) = find_tables([parquet(tmp_path / "a.parquet", id=[1, 2, 3], value=longs)])
     assert rows.format == "rows"
@@ -337,7 +335,7 @@ def test_bytes_that_are_no_messages_are_rows_or_not_known(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
-def test_recorded_frames_give_what_the_same_events_give_as_json() -> None:
+def test_recorded_frames_give_the_same_tables_as_json() -> None:
     events = DATA / "postgresql" / "events.avro.jsonl.gz"
     from_frames = find_tables([events], schemas=SchemaPlace(DATA / "postgresql" / "events.avro.schemas.json.gz"))
     as_json = {table.name: table for table in find_tables([events])}

@@ -31,7 +31,7 @@ def init(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tupl
     return spec, file.read_text(encoding="utf-8")
 
 
-def test_events_name_their_table_and_a_compacted_topic_is_declared_as_one(
+def test_events_name_their_table_and_the_spec_declares_a_compacted_topic(
     broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = broker.create("init.events", 2, cleanup_policy="compact")
@@ -48,7 +48,7 @@ def test_events_name_their_table_and_a_compacted_topic_is_declared_as_one(
     assert "from 8 changes in 1 topic" in text
 
 
-def test_rows_are_named_by_their_topic(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_topic_gives_the_name_of_rows(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     topic = broker.create("init.shop.prices")
     rows = [{"id": number, "price": "1.50", "at": f"2026-01-0{number}T00:00:00Z"} for number in range(1, 9)]
     broker.produce(topic, [Record(each, None) for each in rows])
@@ -78,7 +78,7 @@ def test_frames_are_read_with_their_schemas(broker: Broker, tmp_path: Path, monk
     assert (spec.table, spec.source.format, spec.keys) == ("shop.things", "debezium-avro", ("id",))
 
 
-def test_settings_are_those_of_the_spec_and_secrets_stay_in_the_environment(
+def test_the_spec_has_the_client_settings_and_secrets_stay_in_the_environment(
     broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = broker.create("init.secret")
@@ -100,7 +100,7 @@ def test_settings_are_those_of_the_spec_and_secrets_stay_in_the_environment(
         (["kafka://{broker}"], "it names no broker or no topic"),
     ],
 )
-def test_what_cannot_be_read_is_reported(
+def test_a_topic_that_cannot_be_read_is_reported(
     broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -120,7 +120,7 @@ def test_what_cannot_be_read_is_reported(
         (["kafka://b:1/t", "--kafka-option", "sasl.password=env:NOT_SET_HERE"], "NOT_SET_HERE is not set"),
     ],
 )
-def test_what_is_wrong_on_the_command_line_is_reported(options: list[str], words: str) -> None:
+def test_wrong_options_are_reported(options: list[str], words: str) -> None:
     found = CliRunner().invoke(app, ["init", *options])
     assert found.exit_code == 2
     assert words in " ".join(found.output.replace("│", " ").split())

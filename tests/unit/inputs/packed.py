@@ -25,7 +25,7 @@ def hadoop_blocks(codec: str) -> Callable[[bytes], bytes]:
 
 
 def snappy_frames(data: bytes) -> bytes:
-    """Snappy's framing format, with checksums that are not checked."""
+    """Snappy's framing format. No reader verifies the checksums."""
     made = bytearray(b"\xff\x06\x00\x00sNaPpY")
     for at in range(0, len(data), BLOCK):
         body = bytes(4) + pa.Codec("snappy").compress(data[at : at + BLOCK], asbytes=True)

@@ -59,7 +59,7 @@ def texts(path: Path) -> list[tuple[int, str]]:
 
 
 def last_values(source: SourceSpec) -> dict[str, list[str]]:
-    """The last value of each row by file, or why there is none."""
+    """The last value of each row by file, or the reason why there is none."""
     found: dict[str, list[str]] = {}
     for event in decode_messages(records(source), source, {}):
         value = json.loads(event.after or b"{}").get("v") if event.reason is None else f"not taken: {event.reason}"
@@ -97,7 +97,7 @@ def test_files_with_different_line_ends_can_be_mixed(tmp_path: Path) -> None:
     assert found == [("1", "a\r\nb"), ("2", None), ("3", "a\r\nb"), ("4", None)]
 
 
-def test_a_line_that_ends_otherwise_than_the_header_is_no_row_of_its_own(tmp_path: Path) -> None:
+def test_a_line_end_that_differs_from_the_header_does_not_end_a_row(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b'n,last\r\n1,"a\r\nb"\r\n2,x\n3,y\r\n4,z\r\n')
     whole, broken, after = texts(tmp_path)
     assert (whole[1], broken[1], after[1]) == ('{"n":"1","last":"a\\r\\nb"}', "2,x\n3,y", '{"n":"4","last":"z"}')
@@ -167,7 +167,7 @@ def test_only_the_last_record_of_a_file_can_have_an_open_quote(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("delimiter", [",", "\u00a7", "\U0001f600"])
-def test_what_is_not_utf_8_is_rejected_and_all_else_is_what_it_is(tmp_path: Path, delimiter: str) -> None:
+def test_text_that_is_not_utf_8_is_rejected_and_other_text_is_exact(tmp_path: Path, delimiter: str) -> None:
     lines = [b"n|s|v", b"1|1|caf\xe9", "2|1|caf\u00e9 \uac00\ufffd".encode(), b'3|\xc3|"\xa7"', b"4|\xff", b"5|1|x"]
     (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbf" + b"\n".join(lines).replace(b"|", delimiter.encode()))
     no_text = "not taken: not UTF-8 text"
@@ -177,7 +177,7 @@ def test_what_is_not_utf_8_is_rejected_and_all_else_is_what_it_is(tmp_path: Path
 
 @pytest.mark.parametrize("line_end", LINE_ENDS)
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
-def test_records_are_the_same_whatever_pieces_a_file_is_read_in(
+def test_records_are_the_same_for_any_size_of_pieces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line_end: str, size: int
 ) -> None:
     for number, (text, _) in enumerate(ENDS.values()):
@@ -199,7 +199,7 @@ def described(path: Path, **settings: Any) -> SourceSpec:
 
 
 def test_the_spec_names_the_columns_of_files_without_a_header(tmp_path: Path) -> None:
-    """As AWS DMS writes them: a full load has no column Op by default."""
+    """Files as AWS DMS writes them: by default, a full load has no column Op."""
     (tmp_path / "LOAD00000001.csv").write_bytes(b'\xef\xbb\xbf101,"Smith, J.",New York\n102,,"Bos\nton"\n')
     (tmp_path / "20141029-1134010000.csv").write_bytes(b"I,101,Smith,New York\r\nD,102,Unknown,Boston\r\nU,103\r\n")
     columns = ("id", "name", "city")

@@ -62,9 +62,7 @@ def found_in(spark: SparkSession, path: Path) -> list[tuple[str, int, str]]:
 
 
 @pytest.mark.parametrize("ending", WRITERS)
-def test_each_file_gives_its_own_records_whatever_it_is_called(
-    spark: SparkSession, tmp_path: Path, ending: str
-) -> None:
+def test_each_file_gives_its_own_records_under_any_name(spark: SparkSession, tmp_path: Path, ending: str) -> None:
     for stem in STEMS:
         WRITERS[ending](tmp_path / f"{stem}.{ending}", stem)
     assert found_in(spark, tmp_path) == sorted((stem, 1, stem) for stem in STEMS)
@@ -97,6 +95,6 @@ def test_columns_whose_names_differ_only_in_case_stay_separate(spark: SparkSessi
     assert (change.row.asDict(), json.loads(change.rescued)) == ({"id": "1", "v": "7"}, {"V": "b", "ID": "2"})
 
 
-def test_a_compressed_csv_file_has_its_columns_whatever_its_name(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_compressed_csv_file_has_its_columns_under_any_name(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "[x].csv.gz").write_bytes(gzip.compress(b"stem,n\nx,1\n"))
     assert found_in(spark, tmp_path) == [("[x].csv", 1, "x")]

@@ -43,7 +43,7 @@ def test_one_store_serves_all_paths_of_its_root() -> None:
 
 
 @pytest.mark.parametrize("root", ["gs://bucket", "abfss://container@account.dfs.core.windows.net"])
-def test_paths_stay_what_they_are_below_their_root(root: str) -> None:
+def test_paths_below_a_root_stay_unchanged(root: str) -> None:
     store = ObjectStore(root)
     prefix = root.partition("://")[2].partition("@")[0]
     assert store._inside(f"{root}/folder/a b#.json") == f"{prefix}/folder/a b#.json"
@@ -57,7 +57,7 @@ def test_a_file_that_ends_before_a_piece_is_an_error(tmp_path: Path) -> None:
         read_pieces(f"file:{file}", [(0, 2), (8, 4)])
 
 
-def test_an_error_of_the_system_is_not_taken_for_a_damaged_avro_file() -> None:
+def test_a_system_error_is_not_reported_as_a_damaged_avro_file() -> None:
     made = io.BytesIO()
     schema = {"type": "record", "name": "r", "fields": [{"name": "id", "type": "int"}]}
     fastavro.writer(made, schema, [{"id": 1}])
@@ -83,7 +83,7 @@ def write_half(out: BinaryIO) -> None:
 
 
 @pytest.mark.parametrize("place", ["file:{0}/a/b.html", "{0}/a/b.html", "mock:///written/b.html"])
-def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path, place: str) -> None:
+def test_a_file_is_written_completely_or_not_at_all(tmp_path: Path, place: str) -> None:
     path = place.format(tmp_path)
     store = store_of(path)
     if isinstance(store, ObjectStore):
@@ -98,7 +98,7 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path, place: str) -> None
     assert store.entry(path) is None
 
 
-def test_the_pages_of_the_report_are_copied_once(tmp_path: Path, project: ProjectSpec) -> None:
+def test_unchanged_pages_of_the_report_are_not_copied_twice(tmp_path: Path, project: ProjectSpec) -> None:
     pages = {"index.html": "report", "data-docs/index.html": "checks", "data-docs/runs/1.html": "run"}
     for name, text in pages.items():
         (project.root / "report" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -106,14 +106,14 @@ def test_the_pages_of_the_report_are_copied_once(tmp_path: Path, project: Projec
     to = tmp_path / "copy"
     assert copy_pages(project, str(to)) == f"{to}/index.html"
     assert {name: (to / name).read_text() for name in pages} == pages
-    (to / "data-docs" / "index.html").write_text("edited")  # as long as it was, and newer
+    (to / "data-docs" / "index.html").write_text("edited")  # the same length, but newer
     (project.root / "report" / "index.html").write_text("another report")
     copy_pages(project, str(to))
     assert (to / "data-docs" / "index.html").read_text() == "edited"
     assert (to / "index.html").read_text() == "another report"
 
 
-def test_a_file_that_may_not_be_read_is_named_with_the_error_of_the_system() -> None:
+def test_an_unreadable_file_is_named_with_the_error_of_the_system() -> None:
     error = refused("read", "file:/in/a.jsonl", PermissionError(errno.EACCES, "Permission denied"))
     assert isinstance(error, SourceError)
     assert error.message == "Cannot read file:/in/a.jsonl: Permission denied."

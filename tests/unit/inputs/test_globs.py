@@ -17,13 +17,13 @@ from siltstone.engine.inputs.globs import exactly, is_pattern, plain, plain_star
         ("*", ""),
     ],
 )
-def test_the_part_of_a_path_before_its_first_pattern(path: str, start: str) -> None:
+def test_a_path_is_split_before_its_first_pattern(path: str, start: str) -> None:
     assert plain_start(path) == start
     assert is_pattern(path) == (plain(path) != start)
 
 
 @pytest.mark.parametrize("name", ["/in/a[1].jsonl", "/in/{x}.jsonl", r"/in/b\c?.jsonl", "/in/*"])
-def test_a_listed_name_is_no_pattern_when_its_signs_are_taken_as_they_are(name: str) -> None:
+def test_an_escaped_name_is_not_a_pattern(name: str) -> None:
     assert is_pattern(name)
     assert not is_pattern(exactly(name))
     assert plain(exactly(name)) == name

@@ -1,4 +1,4 @@
-"""The data files of an Iceberg table: their list at a time, and whether they still are those that were taken."""
+"""The data files of an Iceberg table: their list at a time, and whether they are still the taken files."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_files_committed_later_than_the_bound_wait(spark: SparkSession, feed: So
     assert old[0] in listed(second)
 
 
-def test_a_file_is_what_was_taken_while_the_table_has_all_its_rows(spark: SparkSession, feed: SourceSpec) -> None:
+def test_a_taken_file_is_unchanged_while_the_table_has_all_its_rows(spark: SparkSession, feed: SourceSpec) -> None:
     probe, rows = FileProbe(), rows_by_file(spark, feed, "lake")
     files = data_files(spark, feed, "lake")
     taken = {f.path: Taken(f.size, 0, probe.fingerprint(f.path, f.size), rows[f.path]) for f in files}
@@ -57,8 +57,8 @@ def test_a_file_is_what_was_taken_while_the_table_has_all_its_rows(spark: SparkS
 
 
 @pytest.mark.parametrize("gone", [1, 2, 3])
-def test_rows_are_numbered_without_those_that_are_gone(spark: SparkSession, feed: SourceSpec, gone: int) -> None:
-    """A file is taken with as many lines as it has rows: no line number may be greater."""
+def test_line_numbers_skip_deleted_rows(spark: SparkSession, feed: SourceSpec, gone: int) -> None:
+    """A file has as many lines as rows, so no line number can be greater."""
     spark.sql(f"DELETE FROM lake.{feed.table} WHERE id = {gone}")
     paths = [file.path for file in data_files(spark, feed, "lake")]
     found = rows_of(spark, feed, paths).where("record.id < 10").orderBy("row")
@@ -66,7 +66,7 @@ def test_rows_are_numbered_without_those_that_are_gone(spark: SparkSession, feed
     assert numbers == list(enumerate([key for key in (1, 2, 3) if key != gone], 1))
 
 
-def test_a_table_is_loaded_as_often_for_many_files_as_for_one(
+def test_a_table_is_not_loaded_more_often_for_many_files(
     spark: SparkSession, feed: SourceSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files, loaded, table = data_files(spark, feed, "lake"), [], SparkSession.table
@@ -94,7 +94,7 @@ def rows_of(spark: SparkSession, feed: SourceSpec, paths: list[str]) -> DataFram
 
 
 def opened(spark: SparkSession, feed: SourceSpec, paths: list[str]) -> list[str]:
-    """The files that are read for the rows of some."""
+    """The files that are read to find the rows of these files."""
     (part,) = table_parts(spark, feed, "lake", paths)
     found = spark.read.options(**part.since).table(part.name).select("_file").distinct().collect()
     return sorted(row["_file"] for row in found)
@@ -125,7 +125,7 @@ def by_age(spark: SparkSession, feed: SourceSpec) -> list[str]:
     return [row["file_path"] for row in rows.collect()]
 
 
-def test_after_a_rewrite_or_a_delete_every_file_is_looked_through(spark: SparkSession, feed: SourceSpec) -> None:
+def test_after_a_rewrite_or_a_delete_every_file_is_searched(spark: SparkSession, feed: SourceSpec) -> None:
     spark.sql(f"CALL lake.system.rewrite_data_files('{feed.table}', options => map('rewrite-all', 'true'))").collect()
     append(spark, feed, "(21)")
     rewritten, last = by_age(spark, feed)
@@ -142,7 +142,7 @@ def columns_of(spark: SparkSession, feed: SourceSpec, paths: list[str]) -> dict[
 
 @pytest.mark.parametrize("form", ["parquet", "orc", "avro"])
 @pytest.mark.parametrize("counts", ["counts", "none"])
-def test_each_file_has_the_columns_that_it_was_written_with(
+def test_each_file_has_the_columns_with_which_it_was_written(
     spark: SparkSession, feed: SourceSpec, form: str, counts: str
 ) -> None:
     """With any metrics in the metadata: a file that was written before a column was added has the same columns later.

@@ -43,7 +43,7 @@ KAFKA = KafkaSpec("broker:9092", ("t",), options=(("sasl.password", SECRET), ("s
         ("_TRANSPORT", "refused", SourceError, "refused. Nothing of this batch was taken"),
     ],
 )
-def test_errors_name_what_to_do_and_show_no_secret(
+def test_errors_name_the_solution_and_show_no_secret(
     code: str, text: str, kind: type[SiltstoneError], words: str
 ) -> None:
     found = Client(KAFKA, "the topic t").failure(Failure(code, text))
@@ -60,9 +60,7 @@ def test_a_missing_client_is_named_with_the_command_that_installs_it(monkeypatch
             client(KAFKA, "t")
 
 
-def test_a_task_that_works_long_on_records_is_not_taken_for_a_silent_broker(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_task_is_not_reported_as_a_silent_broker(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     topic = broker.create("client.slow")
     broker.produce(topic, [Record(number, None) for number in range(3)])
     monkeypatch.setattr("siltstone.engine.inputs.kafka.PATIENCE_SECONDS", 1)
@@ -88,7 +86,7 @@ def test_times_are_looked_up_in_the_topic(broker: Broker) -> None:
     assert [starts(one) for one in partitions] == [2, 0]
 
 
-def test_a_range_that_is_gone_is_an_error(broker: Broker) -> None:
+def test_a_deleted_range_is_an_error(broker: Broker) -> None:
     topic = broker.create("client.gone")
     broker.produce(topic, [Record(number, None) for number in range(5)])
     broker.delete_records(topic, 3)

@@ -1,4 +1,4 @@
-"""Lines of text files with their numbers, whatever pieces they are read in."""
+"""Lines of text files with their numbers, for any size of the pieces in which files are read."""
 
 import random
 from pathlib import Path
@@ -28,9 +28,7 @@ def text(rng: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_lines_are_the_same_whatever_pieces_a_file_is_read_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+def test_lines_are_the_same_for_any_size_of_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     rng = random.Random(seed)
     body, suffix = text(rng), rng.choice(["", *PACKED])
     file = tmp_path / f"a.jsonl{suffix}"
@@ -47,7 +45,7 @@ def test_lines_are_the_same_whatever_pieces_a_file_is_read_in(
         assert lines(found, after) == [line for line in filled if line[0] > after]
 
 
-def test_blank_lines_are_counted_and_passed_over(tmp_path: Path) -> None:
+def test_blank_lines_are_counted_and_skipped(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_bytes(b'{"n":1}\r\n\r\n  \r\n\t\n \t \r\n\n{"n":2}\r\n\xc2\xa0\n\t{"n":3}\r\n\r')
     found = pieces(file)
@@ -83,7 +81,7 @@ def test_a_compressed_file_that_ends_early_is_an_error(tmp_path: Path, suffix: s
         counted(Piece(str(file), 0, 1, 1))
 
 
-def test_a_file_that_is_gone_is_an_error(tmp_path: Path) -> None:
+def test_a_deleted_file_is_an_error(tmp_path: Path) -> None:
     file = InputFile(f"file:{tmp_path}/none.jsonl", 3, 0)
     with pytest.raises(SourceError, match="gone since it was listed"):
         counted(pieces_of(file)[0])

@@ -20,7 +20,7 @@ PATTERNS = {
 
 @pytest.mark.parametrize("name", ["plain.jsonl", "with a blank, 100%25 ü.jsonl"])
 @pytest.mark.parametrize(("start", "length"), [(0, SIZE), (7, 65_536), (SIZE - 3, 3), (5, 0)])
-def test_a_piece_of_a_file_is_read_by_every_spelling_of_its_path(
+def test_a_piece_of_a_file_is_read_under_every_spelling_of_its_path(
     tmp_path: Path, name: str, start: int, length: int
 ) -> None:
     file = tmp_path / name
@@ -30,7 +30,7 @@ def test_a_piece_of_a_file_is_read_by_every_spelling_of_its_path(
 
 
 @pytest.mark.parametrize(("pattern", "expected"), PATTERNS.items())
-def test_patterns_name_visible_files_in_the_order_of_their_names(
+def test_patterns_list_visible_files_in_the_order_of_their_names(
     tmp_path: Path, pattern: str, expected: list[int]
 ) -> None:
     for name in NAMES:
@@ -44,7 +44,7 @@ def test_patterns_name_visible_files_in_the_order_of_their_names(
     ("pattern", "reason"),
     [("*.csv", "matches no file"), ("none.jsonl", "does not exist"), ("{a,b", "a brace is not closed")],
 )
-def test_a_path_that_names_nothing_is_an_error(tmp_path: Path, pattern: str, reason: str) -> None:
+def test_a_path_without_files_is_an_error(tmp_path: Path, pattern: str, reason: str) -> None:
     with pytest.raises(SourceError, match=reason):
         list_files(f"{tmp_path}/{pattern}")
 
@@ -63,5 +63,5 @@ def test_a_file_that_became_shorter_is_an_error(tmp_path: Path) -> None:
         read_bytes(str(file), SIZE - 3, 10)
 
 
-def test_a_file_that_is_gone_is_not_listed(tmp_path: Path) -> None:
+def test_a_deleted_file_is_not_listed(tmp_path: Path) -> None:
     assert listed(str(tmp_path / "none.jsonl")) is None

@@ -23,7 +23,7 @@ BASIC = "Basic " + base64.b64encode("me:pässword".encode()).decode()
 
 
 class Registry(ThreadingHTTPServer):
-    """A registry with given answers; `answers` by path: lists of (status, body), of which the last one repeats."""
+    """A registry with prepared answers. `answers` has a list of (status, body) for each path. The last one repeats."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -119,7 +119,7 @@ REFUSED: list[tuple[tuple[int, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("given", "error", "message"), REFUSED, ids=[message for _, _, message in REFUSED])
-def test_what_is_no_registry_ends_the_run(
+def test_a_server_that_is_not_a_registry_ends_the_run(
     registry: Registry, given: tuple[int, Any], error: type[Exception], message: str
 ) -> None:
     registry.answers = {"/schemas/ids/1": [given]}
@@ -128,7 +128,7 @@ def test_what_is_no_registry_ends_the_run(
     assert message in str(caught.value)
 
 
-def test_what_is_no_avro_schema_is_reported_in_its_place(registry: Registry) -> None:
+def test_a_schema_that_is_not_avro_is_reported_for_its_id(registry: Registry) -> None:
     given = [answer(schemaType="PROTOBUF"), answer(references=[{"name": "other"}]), (200, {"schema": "{"}), answer()]
     given.append(answer(references=[{"name": "a.b", "subject": "b", "version": 2}]))
     registry.answers = {f"/schemas/ids/{number}": [found] for number, found in enumerate(given)}
@@ -137,7 +137,7 @@ def test_what_is_no_avro_schema_is_reported_in_its_place(registry: Registry) -> 
     assert fetched(source(registry), range(5)) == dict(enumerate([*map(Unusable, reasons), SCHEMA, missing]))
 
 
-def test_types_of_other_schemas_are_defined_where_they_are_used_first(registry: Registry) -> None:
+def test_types_of_other_schemas_are_defined_at_their_first_use(registry: Registry) -> None:
     country = {"type": "enum", "name": "geo.Country", "symbols": ["DE", "FR"]}
     address = record("Address", {"country": ["null", "Country"], "street": "string"}, "geo")
     person = record("Person", {"home": "geo.Address", "work": ["null", "geo.Address"], "born": "geo.Country"}, "crm")

@@ -22,10 +22,10 @@ def as_spark_reports_it(raised: Exception) -> RuntimeError:
     "raised",
     [SourceError("Cannot read a.gz: it ends early.", "deliver it whole"), CommitConflictError("Cannot commit.")],
 )
-def test_an_error_of_siltstone_comes_back_as_it_was_raised(raised: SiltstoneError) -> None:
+def test_an_error_of_siltstone_comes_back_unchanged(raised: SiltstoneError) -> None:
     found = raised_in_task(as_spark_reports_it(raised))
     assert (type(found), str(found)) == (type(raised), str(raised))
 
 
-def test_other_errors_are_none_of_siltstones() -> None:
+def test_other_errors_are_not_errors_of_siltstone() -> None:
     assert raised_in_task(as_spark_reports_it(ValueError("siltstone.engine.errors"))) is None

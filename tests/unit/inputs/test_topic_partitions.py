@@ -37,14 +37,14 @@ def first(one: Partition) -> int:
     [
         (of(0, 9), {}, [(0, 9)]),
         (of(4, 9), {}, [(4, 9)]),
-        (of(0, 0), {}, [(0, 0)]),  # written down, so that it has begun
+        (of(0, 0), {}, [(0, 0)]),  # recorded, so that it has begun
         (of(0, 9), taken(9), []),
         (of(0, 9), taken(7), [(7, 9)]),
         (of(7, 9), taken(7), [(7, 9)]),
-        (replace(of(0, 9), size=5), taken(7), []),  # bounded by a time
+        (replace(of(0, 9), size=5), taken(7), []),  # limited by a time
     ],
 )
-def test_what_is_new_begins_where_the_consumer_stopped(
+def test_new_records_begin_where_the_consumer_stopped(
     there: Partition, known: dict[str, Taken], new: list[tuple[int, int]]
 ) -> None:
     found = pending_partitions([there], known, first)
@@ -52,7 +52,7 @@ def test_what_is_new_begins_where_the_consumer_stopped(
 
 
 @pytest.mark.parametrize(("wanted", "after"), [(0, 4), (6, 6), (99, 9)])
-def test_a_partition_that_is_new_begins_inside_of_what_it_has(wanted: int, after: int) -> None:
+def test_a_new_partition_begins_inside_its_range(wanted: int, after: int) -> None:
     assert ranges([*pending_partitions([of(4, 9)], {}, lambda _: wanted).entries]) == [(after, 9)]
 
 
@@ -64,7 +64,7 @@ def test_a_partition_that_is_new_begins_inside_of_what_it_has(wanted: int, after
         (of(0, 3), taken(9), "ends at offset 3, but up to offset 9 was taken", (3, 3)),
     ],
 )
-def test_what_is_gone_is_named_and_what_is_left_is_new(
+def test_deleted_records_are_named_and_the_remaining_ones_are_new(
     there: Partition, known: dict[str, Taken], words: str, new: tuple[int, int]
 ) -> None:
     found = pending_partitions([there], known, first)
@@ -74,7 +74,7 @@ def test_what_is_gone_is_named_and_what_is_left_is_new(
     assert str(error).endswith("Nothing was taken. Hint: a way out")
 
 
-def test_a_loss_is_known_by_where_the_consumer_stopped_however_much_goes_later() -> None:
+def test_a_loss_is_identified_by_the_place_where_the_consumer_stopped() -> None:
     places = {pending_partitions([of(start, 99)], taken(5), first).lost[0].place for start in (7, 50)}
     assert len(places) == 1
 
@@ -91,14 +91,14 @@ def test_partitions_share_the_records_of_a_run(most: int | None, ends: tuple[int
     assert tuple(found.values()) == ends or sorted(found.values()) == sorted(ends)
 
 
-def test_what_a_run_leaves_out_is_not_new_to_it() -> None:
+def test_records_beyond_the_limit_of_a_run_are_not_new_to_it() -> None:
     pending = pending_partitions([of(0, 9)], taken(5), first)
     assert ranges(cut(pending, {"kafka://t/0": 7}, {"kafka://t/0"})) == [(5, 7)]
     assert ranges(cut(pending, {"kafka://t/0": 5}, {"kafka://t/0"})) == []
     assert ranges(cut(pending, {"kafka://t/0": 5}, set())) == [(5, 5)]
 
 
-def test_where_a_partition_goes_on_after_a_loss_is_written_down_also_without_a_record() -> None:
+def test_the_place_after_a_loss_is_recorded_even_without_a_record() -> None:
     pending = pending_partitions([of(0, 3)], taken(9), first)
     assert ranges(cut(pending, bounded(pending.entries, None), {"kafka://t/0"})) == [(3, 3)]
 

@@ -1,4 +1,4 @@
-"""Random lanes of Canal's messages: pieces find the same messages as a simple rule over the whole lane."""
+"""Random lanes of Canal's messages. In pieces, the same messages are found as by a simple rule over the whole lane."""
 
 import random
 from collections import defaultdict
@@ -14,8 +14,7 @@ WHOLE = 40
 
 
 def drawn_batches(draw: random.Random) -> Iterator[tuple[int, list[int]]]:
-    """The id and the contents of each batch. Some begin with all messages of the previous batch, or with most of
-    them."""
+    """The id and the contents of each batch. Some begin with all or most messages of the previous batch."""
     number, before = draw.randrange(5), list[int]()
     for _ in range(draw.choice((3, 10, 40))):
         number += draw.choice((1, 1, 1, 1, 2, 0, -1))

@@ -22,12 +22,12 @@ from tests.servers.process import free_port
         ("jdbc:mysql://db/lake?useSSL=true", "mysql+pymysql://me:p%40ss@db/lake"),
     ],
 )
-def test_the_address_is_the_one_of_the_jdbc_driver(uri: str, address: str) -> None:
+def test_the_address_equals_that_of_the_jdbc_driver(uri: str, address: str) -> None:
     spec = CatalogSpec("lake", "jdbc", uri, "s3://lake", {"jdbc.user": "me", "jdbc.password": "p@ss"})
     assert database_address(spec).render_as_string(hide_password=False) == address
 
 
-def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     spec = CatalogSpec("lake", "jdbc", "jdbc:postgresql://127.0.0.1:1/lake", "s3://lake")
     with pytest.raises(SpecError, match="without a JVM") as raised:
@@ -35,12 +35,12 @@ def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch
     assert raised.value.hint == "install it: pip install 'siltstone[postgresql]'"
 
 
-def test_a_database_that_is_not_there_is_named() -> None:
+def test_an_unreachable_database_is_named() -> None:
     port = free_port()
     with pytest.raises(StorageError, match=rf"it cannot be reached \(127\.0\.0\.1:{port}\)"):
         open_catalog(CatalogSpec("lake", "jdbc", f"jdbc:postgresql://127.0.0.1:{port}/lake", "s3://lake"))
 
 
-def test_a_kind_that_only_a_jvm_reads_is_named() -> None:
+def test_a_catalog_that_only_a_jvm_can_read_is_named() -> None:
     with pytest.raises(SpecError, match="its type is jdbc, its uri is 'jdbc:oracle:thin:@db'"):
         open_catalog(CatalogSpec("lake", "jdbc", "jdbc:oracle:thin:@db", "s3://lake"))

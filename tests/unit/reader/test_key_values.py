@@ -28,7 +28,7 @@ def test_a_key_of_null_is_looked_up_as_a_null() -> None:
         ("1970-01-01 00:00:01", TimestampType(), 1_000_000),
     ],
 )
-def test_a_time_is_found_as_show_prints_it(text: str, kind: IcebergType, micros: int) -> None:
+def test_a_time_is_found_in_the_form_that_show_prints(text: str, kind: IcebergType, micros: int) -> None:
     assert literal(str(key_value("at", text, kind))).to(kind).value == micros
 
 
@@ -40,6 +40,6 @@ def test_a_time_is_found_as_show_prints_it(text: str, kind: IcebergType, micros:
         ("1970-01-01T00:00:00Z", TimestampType()),
     ],
 )
-def test_what_is_no_time_of_the_column_is_refused(text: str, kind: IcebergType) -> None:
+def test_a_value_that_is_not_a_time_of_the_column_is_refused(text: str, kind: IcebergType) -> None:
     with pytest.raises(SpecError, match="Cannot look up at"):
         key_value("at", text, kind)

@@ -102,7 +102,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     return int(ended.value.code or 0), printed.out + printed.err
 
 
-def test_the_list_counts_what_waits_by_table_and_reason(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_counts_waiting_rejects_by_table_and_reason(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out = run(capsys, "rejects", "list", "--json")
     groups = [(group["table"], group["reason"], group["count"], group["first_line"]) for group in json.loads(out)]
     waiting = [(None, "not JSON", 1, 5), ("shop.people", "bad n", 1, 4)]
@@ -116,11 +116,11 @@ def test_the_list_counts_what_waits_by_table_and_reason(project: Path, capsys: p
     assert out.splitlines()[-1] == "5 records"
 
 
-def test_records_are_shown_as_they_came_but_not_those_that_may_hold_masked_values(
+def test_records_are_shown_unchanged_unless_they_can_have_masked_values(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, out = run(capsys, "rejects", "show", "things", "--reason", "bad n")
-    assert "no spec has this name" in out  # the list names tables by their whole name
+    assert "no spec has this name" in out  # the list has the full names of tables
     _, out = run(capsys, "rejects", "show", "shop.things", "--reason", "bad n")
     assert '/events/a.jsonl:1  shop.things  waiting: bad n\n    {"n": "x"}\n' in out
     _, out = run(capsys, "rejects", "show", "--reason", "bad text")
@@ -135,7 +135,7 @@ def test_records_are_shown_as_they_came_but_not_those_that_may_hold_masked_value
     assert [record["record"] for record in json.loads(out[: out.rindex("]") + 1])] == [None, None]
 
 
-def test_dismissed_rejects_wait_no_more_and_are_shown_on_demand(
+def test_dismissed_rejects_no_longer_wait_and_are_shown_on_demand(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out = run(capsys, "rejects", "dismiss", "a.jsonl:1", "a.jsonl:5", "--reason", " fixed in b.jsonl ")
@@ -154,7 +154,7 @@ def test_dismissed_rejects_wait_no_more_and_are_shown_on_demand(
     assert {line: (each["by"], each["reason"]) for line, each in dismissed.items()} == {
         1: (getpass.getuser(), "fixed in b.jsonl"), 3: (getpass.getuser(), "known"),
     }  # fmt: skip
-    assert "shop_things_changes" in run(capsys, "show", "nothing")[1]  # the other tables are as they were
+    assert "shop_things_changes" in run(capsys, "show", "nothing")[1]  # the other tables are unchanged
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_dismissed_rejects_wait_no_more_and_are_shown_on_demand(
         (["--table", "shop.nothing", "--reason", "why"], 2, "no spec has this name"),
     ],
 )
-def test_what_is_not_waiting_cannot_be_dismissed(
+def test_a_reject_that_is_not_waiting_cannot_be_dismissed(
     project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, words: str
 ) -> None:
     before = run(capsys, "rejects", "list", "--all")

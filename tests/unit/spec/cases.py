@@ -29,14 +29,14 @@ def source(**settings: Any) -> dict[str, Any]:
 
 
 def violations(**settings: Any) -> list[Violation]:
-    """What is wrong with the smallest spec under these settings."""
+    """The violations of the smallest spec with these settings."""
     with pytest.raises(SpecError) as caught:
         spec(**settings)
     return caught.value.violations
 
 
 def violation(**settings: Any) -> Violation:
-    """The one thing that is wrong."""
+    """The only violation."""
     found = violations(**settings)
     assert len(found) == 1, [str(one) for one in found]
     return found[0]

@@ -40,7 +40,7 @@ def test_an_empty_project_file_is_a_project_of_defaults(tmp_path: Path) -> None:
     assert load_project(start=tmp_path).file == tmp_path / "siltstone.yaml"
 
 
-def test_every_violation_of_a_project_file_comes_at_once(tmp_path: Path) -> None:
+def test_all_violations_of_a_project_file_are_reported_at_once(tmp_path: Path) -> None:
     text = "catalog: {type: hadop, urii: x}\nnamespce: a\nspark: {master: 4}\nquality: {on_failure: stop}\n"
     (tmp_path / "siltstone.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(SpecError) as caught:
@@ -106,7 +106,7 @@ def test_two_specs_of_one_source_table_are_a_violation(tmp_path: Path) -> None:
     assert "a.yaml" in found.message
 
 
-def test_two_specs_that_write_one_table_are_a_violation_whatever_the_case(tmp_path: Path) -> None:
+def test_two_specs_that_write_one_table_are_a_violation_in_any_case_of_letters(tmp_path: Path) -> None:
     write_spec(tmp_path / "specs", "a.yaml", "x.t")
     write_spec(tmp_path / "specs", "b.yaml", "y.t", "target: {latest: X.T_History}\n")
     with pytest.raises(SpecError) as caught:
@@ -131,7 +131,7 @@ def test_specs_that_give_the_same_events_two_positions_are_a_violation(
     assert f"'x.a' in a.yaml takes the same files with another source.{setting}" in found.message
 
 
-def test_a_single_spec_brings_its_own_project(tmp_path: Path) -> None:
+def test_a_single_spec_is_loaded_with_its_project(tmp_path: Path) -> None:
     (tmp_path / "siltstone.yaml").write_text("namespace: ledger\n", encoding="utf-8")
     file = write_spec(tmp_path / "specs", "a.yaml", "x.t")
     loaded = load_spec(file)
@@ -146,7 +146,7 @@ def test_the_public_api_is_imported_on_first_use() -> None:
         _ = siltstone.nothing
 
 
-def test_a_project_knows_its_other_tables_as_far_as_they_can_be_read(tmp_path: Path) -> None:
+def test_a_project_has_its_other_tables_if_their_specs_can_be_read(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_spec(tmp_path / "specs", f"{name}.yaml", f"shop.{name}")
     write_spec(tmp_path / "specs", "broken.yaml", "shop.c", "nonsense: 1\n")

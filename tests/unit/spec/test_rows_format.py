@@ -27,7 +27,7 @@ def feed(**settings: Any) -> dict[str, Any]:
     return {**FEED, **settings}
 
 
-def test_the_settings_of_rows_come_with_the_types_of_the_sequence() -> None:
+def test_the_settings_of_rows_include_the_types_of_the_sequence() -> None:
     rows = spec(
         source=feed(delete_when="op = 'D'", ignore_nulls=["a"], columns={"except": ["op"]}, ties="upsert"),
         keys=["id"],
@@ -150,7 +150,7 @@ DATED: list[tuple[dict[str, Any], int | None, str | None]] = [
 
 
 @pytest.mark.parametrize(("columns", "max_commit_us", "warning"), DATED)
-def test_numbers_that_are_taken_as_times_give_a_warning_if_they_do_not_look_like_times(
+def test_numbers_used_as_times_give_a_warning_if_they_do_not_look_like_times(
     columns: dict[str, Any], max_commit_us: int | None, warning: str | None
 ) -> None:
     numbered = spec(source=feed(sequence_by="n"), keys=["id"], columns=columns)

@@ -54,7 +54,7 @@ def test_the_targets_follow_the_last_two_parts_of_the_table() -> None:
     )
 
 
-def test_history_follows_a_latest_that_is_named() -> None:
+def test_the_name_of_history_follows_the_name_of_latest() -> None:
     assert spec(target={"latest": "a.b"}).target.history == "a.b_history"
 
 
@@ -89,7 +89,7 @@ def test_tracked_columns_are_all_or_named_or_all_but_named(written: object, expe
     assert spec(history={"track": written}).history.track == expected
 
 
-def test_changes_are_kept_for_ever_or_for_a_duration() -> None:
+def test_changes_are_kept_forever_or_for_a_duration() -> None:
     assert spec(retain_changes="forever").retain_changes is None
     kept = spec(retain_changes="400d", lateness="2d")
     assert (kept.retain_changes, kept.accepts_within) == (timedelta(days=400), timedelta(days=2))
@@ -125,11 +125,11 @@ def test_a_relative_path_starts_at_the_root_of_the_project(written: str, expecte
     assert spec(source=source(path=written)).source.path == expected
 
 
-def test_the_names_history_already_has_may_be_written_down() -> None:
+def test_the_default_names_of_history_can_be_declared() -> None:
     assert spec(history={"names": {"valid_from": "_valid_from"}}) == spec()
 
 
-def test_columns_of_history_take_other_names() -> None:
+def test_columns_of_history_can_have_other_names() -> None:
     renamed = spec(history={"names": {"valid_from": "__START_AT", "valid_to": "__END_AT"}})
     assert renamed.history.renamed == {"_valid_from": "__START_AT", "_valid_to": "__END_AT"}
     assert fold_fingerprint(renamed) != fold_fingerprint(spec())

@@ -272,7 +272,7 @@ CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
 ]
 
 
-def test_what_is_wrong_with_an_address_shows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_violation_of_an_address_shows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGISTRY", "http://me:secret@registry")
     assert "secret" not in str(violation(source=avro(registry={"url": "${env:REGISTRY}"})))
 
@@ -287,7 +287,7 @@ def test_a_wrong_setting_is_named_with_its_place(
     assert hint is None or hint in (found.hint or "")
 
 
-def test_violations_of_all_sections_come_together() -> None:
+def test_violations_of_all_sections_are_reported_together() -> None:
     found = violations(
         source=source(format="x", time_zone="y"),
         keys=["a", "a"],
@@ -303,7 +303,7 @@ def test_sections_are_checked_against_each_other_even_if_single_values_are_wrong
     assert {one.path for one in found} == {"$.columns.a.mask", "$.evolution", "$.history.track[0]"}
 
 
-def test_columns_that_are_renamed_in_a_circle_are_named_each() -> None:
+def test_each_column_that_is_renamed_in_a_circle_is_named() -> None:
     swap = violations(columns={"a": {"renamed_from": "b"}, "b": {"renamed_from": "a"}})
     assert [(one.path, "are renamed from each other" in one.message) for one in swap] == [
         ("$.columns.a.renamed_from", True),

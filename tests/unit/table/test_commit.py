@@ -21,7 +21,7 @@ STEPS: tuple[Callable[[Branch], object], ...] = (
 )
 
 
-def test_nothing_is_written_on_a_branch_that_another_run_has_dropped(spark: SparkSession, project: ProjectSpec) -> None:
+def test_no_action_writes_to_a_branch_that_another_run_has_dropped(spark: SparkSession, project: ProjectSpec) -> None:
     catalog, name = project.catalog.name, f"{project.namespace}.things"
     create(spark, catalog, name, T.StructType([T.StructField("id", T.LongType())]))
     start = partial(Branch.start, spark, catalog, name, {})
@@ -35,7 +35,7 @@ def test_nothing_is_written_on_a_branch_that_another_run_has_dropped(spark: Spar
     other.append(spark.range(1))
     dropped.drop()
     other.publish()
-    # As a write does that was under way when the branch was dropped.
+    # The same as for a write that was running when the branch was dropped.
     java = load(spark, catalog, name)
     java.manageSnapshots().createBranch(dropped.name, java.currentSnapshot().snapshotId()).commit()
     dropped.append(spark.range(1))
@@ -45,7 +45,7 @@ def test_nothing_is_written_on_a_branch_that_another_run_has_dropped(spark: Spar
     assert {found["name"] for found in spark.table(f"{catalog}.{name}.refs").collect()} == {"main", "siltstone"}
 
 
-def test_the_marker_outlives_what_others_do_to_the_table(spark: SparkSession, project: ProjectSpec) -> None:
+def test_the_marker_survives_the_maintenance_of_other_programs(spark: SparkSession, project: ProjectSpec) -> None:
     catalog, name = project.catalog.name, f"{project.namespace}.kept"
     create(spark, catalog, name, T.StructType([T.StructField("id", T.LongType())]))
     for batch in ("1", "2"):
@@ -55,5 +55,7 @@ def test_the_marker_outlives_what_others_do_to_the_table(spark: SparkSession, pr
     spark.range(1).writeTo(f"{catalog}.{name}").append()
     expire = f"CALL {catalog}.system.expire_snapshots(table => '{name}', older_than => TIMESTAMP '2999-01-01 00:00:00'"
     spark.sql(f"{expire}, retain_last => 1)")
-    assert spark.table(f"{catalog}.{name}.snapshots").count() == 2  # theirs, and the one with the newest marker
+    assert (
+        spark.table(f"{catalog}.{name}.snapshots").count() == 2
+    )  # the other program's, and the one with the newest marker
     assert newest_summary(spark, catalog, name)[SUMMARY_BATCH] == "2"

@@ -1,4 +1,4 @@
-"""When a run compacts a table by itself."""
+"""When a run compacts a table automatically."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Columns of history are renamed in one commit with the property that has their names; columns become wider."""
+"""Columns of history are renamed in one commit with the property of their names. Columns become wider."""
 
 import pytest
 from pyspark.sql import Row, SparkSession
@@ -31,7 +31,7 @@ def called(spark: SparkSession, project: ProjectSpec) -> str:
         {},
     ],
 )
-def test_names_can_be_swapped_shifted_and_given_up_in_one_commit(
+def test_names_can_be_swapped_shifted_and_reset_in_one_commit(
     spark: SparkSession, project: ProjectSpec, called: str, wanted: dict[str, str]
 ) -> None:
     catalog = project.catalog.name

@@ -14,7 +14,7 @@ def test_new_versions_are_appended() -> None:
     assert found == "INSERT INTO `h` (`id`, `until`)\nSELECT `id`, `_valid_to` FROM `versions` WHERE _change = 'insert'"
 
 
-def test_where_nothing_is_changed_in_place_what_changed_is_appended_too() -> None:
+def test_with_recorded_history_changed_versions_are_appended_too() -> None:
     found = history_insert("`h`", "versions", COLUMNS, Layout(recorded=True, at=datetime(1970, 1, 2, tzinfo=UTC)))
     assert found == (
         "INSERT INTO `h` (`id`, `_valid_to`, `_recorded_from`, `_recorded_to`)\n"

@@ -1,4 +1,4 @@
-"""Events as Debezium writes them, and what is decoded of them."""
+"""Events in the form that Debezium writes, and the result of decoding them."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ SOURCE = {
 
 
 def event(op: str = "c", before: Any = None, after: Any = None, key: Any = None, **more: Any) -> str:
-    """A line; the key comes from an image unless given. `source`: changes to its source block."""
+    """A line. The default key comes from an image. `source`: changes of its source block."""
     source = {**SOURCE, **more.pop("source", {})}
     image = after or before or {}
     found = {"id": image["id"]} if key is None and "id" in image else key
@@ -41,7 +41,7 @@ def wrapped(value: Any, **more: Any) -> str:
 
 
 def with_schema(line: str, fields: list[dict[str, Any]]) -> str:
-    """The line with schemas around its key and value; `fields` are the row's."""
+    """The line with schemas around its key and its value. `fields`: the fields of the row."""
     record = json.loads(line)
     images = [{"type": "struct", "fields": fields, "optional": True, "field": name} for name in ("before", "after")]
     keys = [field for field in fields if field["field"] in record["key"]]
@@ -60,5 +60,5 @@ def decoded(
 
 
 def outcome(found: Event) -> Any:
-    """What an event is: its op and origin, its kind of control event, or the reason against it."""
+    """The result of an event: its op and origin, its kind of control event, or the reason of its reject."""
     return {"change": (found.op, found.origin), "control": found.control_kind, "reject": found.reason}[found.kind]

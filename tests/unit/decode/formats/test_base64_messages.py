@@ -1,4 +1,4 @@
-"""The bytes of messages, in every form in which lines have them."""
+"""The bytes of messages, in every form that lines can have."""
 
 from typing import Any
 
@@ -69,6 +69,6 @@ def test_a_line_is_a_message(line: bytes, wanted: Base64Message) -> None:
 
 
 @pytest.mark.parametrize(("line", "problem"), PROBLEMS.items())
-def test_a_line_that_is_none_says_why(line: bytes, problem: Any) -> None:
+def test_a_line_without_a_message_has_a_reason(line: bytes, problem: Any) -> None:
     found = read_base64(Message("f", 1, line))
     assert (found.problem, found.is_empty) == (problem, False)

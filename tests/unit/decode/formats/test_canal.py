@@ -1,4 +1,4 @@
-"""Canal's messages: what each is, its rows, its key changes, where it is in the order, and what its batch is."""
+"""Canal's messages: their kinds, rows, key changes, positions and batches."""
 
 import json
 from dataclasses import replace
@@ -45,13 +45,13 @@ def read(
 
 
 def read_together(*texts: str) -> list[Event]:
-    """As the messages around each show it."""
+    """The events, resolved with the messages around them."""
     messages = messages_of(*texts)
     return resolve(messages, decode_messages(messages, SOURCE, {}))
 
 
-def looked_at(*texts: str) -> list[dict[str, Any]]:
-    """What is looked at of each message to find what was sent before."""
+def compared_fields(*texts: str) -> list[dict[str, Any]]:
+    """The fields of each message that show whether it was sent before."""
     return [row for batch in sent_batches([messages_of(*texts)]) for row in batch.to_pylist()]
 
 
@@ -126,7 +126,7 @@ def images(events: list[Event]) -> list[tuple[str | None, Any, Any]]:
         (framed(json.loads(message("DELETE", ROW))), ("change", "delete")),
     ],
 )
-def test_a_message_is_changes_a_control_event_or_a_reject_with_its_reason(
+def test_a_message_is_changes_a_control_event_or_a_reject_with_a_reason(
     text: str | bytes, expected: tuple[str, str]
 ) -> None:
     (event,) = read(text)
@@ -136,7 +136,7 @@ def test_a_message_is_changes_a_control_event_or_a_reject_with_its_reason(
         assert (event.table, event.origin) == ("shop.items", "snapshot" if event.op == "read" else "stream")
 
 
-def test_an_event_says_when_and_where_it_was_and_what_its_columns_are() -> None:
+def test_an_event_has_its_time_its_position_and_its_columns() -> None:
     (event,) = read(framed(message("INSERT", ROW, gtid="g:1"), topic="topic"))
     assert (event.commit_us, event.ingest_us) == (1_700_000_000_000_000, 1_700_000_000_500_000)
     assert (event.event_id, event.tx_id, event.tx_order, event.connector) == ("1", "g:1", 0, "canal")
@@ -150,7 +150,7 @@ def test_an_event_says_when_and_where_it_was_and_what_its_columns_are() -> None:
     assert (bare.row_schema, bare.schema_hash, bare.key_schema, bare.tx_id) == (None, None, None, None)
 
 
-def test_the_first_event_of_a_message_alone_has_its_text() -> None:
+def test_only_the_first_event_of_a_message_has_its_text() -> None:
     events = read(
         message(data=[{"id": str(n), "a": "x"} for n in range(3)]),
         message("UPDATE", ROW, [{"id": "2"}]),
@@ -164,7 +164,7 @@ def test_the_first_event_of_a_message_alone_has_its_text() -> None:
     assert [event.text is not None for event in events] == [True, False, False, True, False, True]
 
 
-def test_each_row_is_a_change_and_an_update_of_the_key_two() -> None:
+def test_each_row_is_one_change_and_a_key_update_is_two() -> None:
     data = [{"id": "1", "a": "y"}, {"id": "3", "a": None}, {"id": "4", "a": "é"}]
     update = message("UPDATE", data, [{"a": None}, {"id": "2"}, {"id": "4", "a": "è"}])
     events = read(update, framed(update))
@@ -197,13 +197,13 @@ def test_each_row_is_a_change_and_an_update_of_the_key_two() -> None:
         ({"id": "1"}, {"a": '"id"'}, False),
     ],
 )
-def test_an_update_changes_the_key_where_old_has_another_value_of_it(data: Any, old: Any, moves: bool) -> None:
+def test_an_update_changes_the_key_if_old_has_another_key_value(data: Any, old: Any, moves: bool) -> None:
     assert len(read(message("UPDATE", [data], [old], mysqlType=None))) == (2 if moves else 1)
     escaped = message("UPDATE", [data], [old], mysqlType=None).replace('"old": [{"id"', '"old": [{"\\u0069d"')
     assert len(read(escaped)) == (2 if moves else 1)
 
 
-def test_swapped_images_are_turned() -> None:
+def test_swapped_images_are_swapped_back() -> None:
     events = read(
         message("UPDATE", [{"id": "1", "a": "old"}], [{"a": "new"}]),
         message("UPDATE", [{"id": "1", "a": "new"}], [{"id": "2"}]),
@@ -221,7 +221,7 @@ def test_swapped_images_are_turned() -> None:
 
 
 @pytest.mark.parametrize("value", ["x", '{"k": "v"}', '":', "\\", {"k": 1}, [{"a": 1}]])
-def test_a_column_that_the_types_name_and_the_row_lacks_is_null(value: Any) -> None:
+def test_a_column_that_only_the_types_name_is_null(value: Any) -> None:
     types = TYPES | {"b": "json"}
     whole, lacking, updated = read(
         message("INSERT", [{"id": "1", "a": value, "b": "1"}], mysqlType=types),
@@ -238,12 +238,12 @@ def test_a_missing_key_column_stays_missing() -> None:
     assert (loaded(event.after), loaded(empty.after)) == ({"a": "x"}, {"a": None})
 
 
-def test_numbers_keep_every_digit() -> None:
+def test_numbers_keep_all_digits() -> None:
     (event,) = read(message("INSERT", [{"id": 1}], mysqlType=None).replace('"id": 1}', '"id": 1.10000000000000000001}'))
     assert event.after == b'{"id": 1.10000000000000000001}'
 
 
-def test_statements_that_name_the_table_of_a_truncate() -> None:
+def test_the_statement_of_a_truncate_names_its_table() -> None:
     texts = [message("DDL", isDdl=True, sql="TRUNCATE `a.b`", table=""), message("TRUNCATE", table="a.b")]
     assert [event.table for event in read(*texts)] == ["shop.a.b"] * 2
     assert truncated_table("truncate only a . b cascade; -- x", None) == "a.b"
@@ -251,20 +251,20 @@ def test_statements_that_name_the_table_of_a_truncate() -> None:
     assert truncated_table("truncate " + "/* x */" * 5_000 + "a b", "shop") is None
 
 
-def test_the_name_of_a_file_is_ordered_below_the_folder_of_the_source() -> None:
+def test_a_position_has_the_path_of_the_file_below_the_folder_of_the_source() -> None:
     (event,) = read(message("INSERT", ROW), file="2024/f.jsonl")
     assert (event.position or "").split("-")[1] == b"2024/f.jsonl".hex().upper()
     (other,) = read(message("INSERT", ROW), source=replace(SOURCE, path="s3://bucket/x/*"))
     assert (other.position or "").split("-")[1] == b"file:/data/canal/f.jsonl".hex().upper()
 
 
-def test_a_position_without_a_whole_place_in_a_topic_is_that_in_the_file() -> None:
+def test_a_message_without_a_complete_topic_position_gets_its_position_in_the_file() -> None:
     texts = [framed(message(data=ROW), partition=None), framed(message(data=ROW, es=-1)), framed(message(data=ROW), -1)]
     assert {(event.position or "").split("-")[1] for event in read(*texts)} == {b"f.jsonl".hex().upper()}
 
 
-def test_the_content_of_a_message_is_all_but_its_batch_and_its_time_of_sending() -> None:
-    rows = looked_at(
+def test_the_content_of_a_message_excludes_its_batch_and_its_sending_time() -> None:
+    rows = compared_fields(
         message(data=ROW),
         message(data=ROW, id=2, ts=5),
         message(data=ROW, es=1_700_000_000_001),
@@ -277,8 +277,8 @@ def test_the_content_of_a_message_is_all_but_its_batch_and_its_time_of_sending()
     assert contents[0] == contents[1]
     assert contents[4] == contents[5]
     assert len(set(contents)) == 4
-    assert looked_at(message(data=ROW, id=None), "{", " null") == []
-    (timed,) = looked_at(framed(message(data=ROW, id=None)))
+    assert compared_fields(message(data=ROW, id=None), "{", " null") == []
+    (timed,) = compared_fields(framed(message(data=ROW, id=None)))
     assert (timed["id"], timed["es"]) == (None, 1_700_000_000_000)
 
 
@@ -293,14 +293,14 @@ def sent(batch: int, value: str, **more: Any) -> str:
 
 
 @pytest.mark.parametrize("is_framed", [True, False])
-def test_a_batch_that_comes_again_at_the_beginning_of_the_next_is_a_redelivery(is_framed: bool) -> None:
+def test_a_batch_repeated_at_the_start_of_the_next_one_is_a_redelivery(is_framed: bool) -> None:
     texts = [sent(*one) for one in SENT]
     events = read_together(*[framed(text, n) for n, text in enumerate(texts)] if is_framed else texts)
     assert [event.line for event in events if event.control_kind == "redelivery"] == [5, 6, 12, 13, 16, 17]
     assert len(events) == len(SENT)
 
 
-def test_a_message_of_a_partition_is_there_once_however_often_it_is_delivered() -> None:
+def test_a_message_of_a_partition_counts_once_however_often_it_is_delivered() -> None:
     texts = [framed(sent(*one), n) for n, one in enumerate([(1, "A"), (1, "B"), (2, "A"), (2, "B"), (2, "C")])]
     events = read_together(*[texts[n] for n in (0, 1, 0, 2, 1, 4, 2, 3, 3)])
     assert [event.kafka_offset for event in events if event.control_kind == "redelivery"] == [2, 2, 3, 3]
@@ -308,10 +308,8 @@ def test_a_message_of_a_partition_is_there_once_however_often_it_is_delivered() 
 
 
 @pytest.mark.parametrize(("gaps", "lines"), [("", [2, 4, 5]), ("b", [4, 5]), ("bc", [])])
-def test_a_batch_after_files_that_were_not_read_is_not_judged_by_what_is_left_of_it(
-    gaps: str, lines: list[int]
-) -> None:
-    """The first file begins inside batch 1, of which more was sent before: batch 2 does not repeat it."""
+def test_a_batch_after_a_gap_is_not_compared_with_an_incomplete_batch(gaps: str, lines: list[int]) -> None:
+    """The first file begins inside batch 1, so batch 1 is incomplete, and batch 2 does not repeat it."""
     delivered = [("b", 1, "A"), ("b", 2, "A"), ("b", 2, "C"), ("c", 3, "A"), ("c", 3, "C"), ("c", 4, "D")]
     messages = [
         Message(file, line, sent(batch, value).encode(), after_gap=file in gaps)
@@ -334,7 +332,7 @@ def test_partitions_are_ordered_by_time_and_one_partition_by_offset(is_numbered:
     assert [(event.kafka_partition, event.kafka_offset) for event in events] == [(1, 1), (0, 1), (0, 2), (0, 3)]
 
 
-def test_a_message_that_was_sent_before_is_one_control_event() -> None:
+def test_a_message_that_was_sent_before_becomes_one_control_event() -> None:
     rows = [[{"id": "1", "a": "x"}, {"id": "2", "a": "y"}], [{"id": "3", "a": "z"}]]
     texts = [framed(message(data=data, id=n), n) for n, data in enumerate((rows[0], rows[0], rows[1]), 1)]
     first, second, resent = read_together(*texts)[:3]

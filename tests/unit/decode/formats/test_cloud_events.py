@@ -1,4 +1,4 @@
-"""Debezium's events in CloudEvents, as the documentation of the converter shows them."""
+"""Debezium's events in CloudEvents, in the form that the documentation of the converter shows."""
 
 import json
 from typing import Any
@@ -30,7 +30,7 @@ def one(value: Any, **more: Any) -> Event:
 
 
 def cloud_of(line: str) -> dict[str, Any]:
-    """The CloudEvent that Debezium's converter makes of an event of PostgreSQL."""
+    """The CloudEvent that Debezium's converter makes from an event of PostgreSQL."""
     value = json.loads(line)["value"]
     inner = value.get("payload", value)
     attributes = {f"iodebezium{name.replace('_', '')}": part for name, part in inner["source"].items()}
@@ -42,7 +42,7 @@ def cloud_of(line: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("is_record", [True, False])
-def test_the_event_of_the_documentation_is_the_read_that_is_in_it(is_record: bool) -> None:
+def test_the_documented_event_is_a_read(is_record: bool) -> None:
     found = one(CLOUD, is_record=is_record)
     assert outcome(found) == ("read", "snapshot")
     assert (found.source, found.table, found.after) == ("postgresql:test_server", "s1.a", b'{"pk":1,"name":"Bob"}')
@@ -83,11 +83,11 @@ REJECTED = {
 
 
 @pytest.mark.parametrize(("value", "reason"), REJECTED.items())
-def test_what_is_not_read_of_cloud_events_is_rejected_with_a_reason(value: str, reason: str) -> None:
+def test_unsupported_cloud_events_are_rejected_with_a_reason(value: str, reason: str) -> None:
     assert outcome(one(json.loads(value))) == reason
 
 
-def test_a_row_can_have_columns_of_such_names() -> None:
+def test_a_row_can_have_columns_with_names_of_cloud_event_attributes() -> None:
     row = {"id": 1, "specversion": "1.0", "data": {"a": 1}}
     (found,) = decoded([event("c", after=row)])
     assert json.loads(found.after or b"") == row

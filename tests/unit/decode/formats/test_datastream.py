@@ -1,4 +1,4 @@
-"""Datastream's events of four databases: what they are, where they are in the log, what identifies their rows."""
+"""Datastream's events of four databases: their kinds, their positions, and the identities of their rows."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ def mysql(change: Any, file: str | None, pos: Any, time: Any = TIME, **meta: Any
 
 
 def gtids(change: str | None, file: str | None, pos: Any, time: str | None = TIME, **meta: Any) -> str:
-    """Of a stream of MySQL with GTIDs."""
+    """An event of a MySQL stream with GTIDs."""
     server: dict[str, Any] = {
         "gtid": f"{UUID}:{pos}",
         "datastream_master_server_uuid": UUID,
@@ -48,8 +48,8 @@ def sqlserver(change: str | None, lsn: str | None, place: Any = None, time: str 
     return event(change, time, schema="dbo", database="db", lsn=lsn, physical_location=place, method="sqlserver-cdc")
 
 
-def nowhere(schema: str, *fields: str) -> str:
-    """Of a backfill whose method names no database, and whose metadata is there, but null."""
+def backfill_without_position(schema: str, *fields: str) -> str:
+    """An event of a backfill whose method names no database. Its metadata fields are all null."""
     return event(None, schema=schema, database="db", method="backfill", **dict.fromkeys(fields))
 
 
@@ -63,7 +63,7 @@ def decoded(*texts: str | bytes, row_schema: str | None = None) -> list[Event]:
 ORDERED = [
     (mysql("INSERT", "mysql-bin.999999", 9), mysql("INSERT", "mysql-bin.1000000", 4)),
     (mysql("INSERT", "b.000001", 9), mysql("INSERT", "b.000001", 10)),
-    # Compared as texts, as others do, the second of these would be first.
+    # A comparison of texts would put the second of these first.
     (mysql("UPDATE", "b.000001", 23), mysql("UPDATE", "b.000001", 123)),
     (mysql("UPDATE", "b.09", 4), mysql("UPDATE", "b.10", 4)),
     (mysql("UPDATE", "b.09.gz", 4), mysql("UPDATE", "b.10.gz", 4)),
@@ -83,13 +83,13 @@ ORDERED = [
     (oracle("UPDATE", 9, " 0x0000d6.00000002.0010 "), oracle("UPDATE", 10, " 0x0000d5.00000002.0010 ")),
     (oracle("UPDATE", 3, "0x1.2.3", 9), oracle("UPDATE", "3", "0x1.2.3", "10")),
     (oracle("UPDATE-DELETE", 3, "0x1.2.3"), oracle("UPDATE-INSERT", 3, "0x1.2.3")),
-    (oracle("UPDATE", 3, "0x1.2.3"), oracle(None, 3, "")),  # the backfill saw all up to its number
+    (oracle("UPDATE", 3, "0x1.2.3"), oracle(None, 3, "")),  # the backfill saw all changes up to its SCN
     (sqlserver("INSERT", "00000025:00000728:0003"), sqlserver("INSERT", "00000025:00000728:000A")),
     (sqlserver("INSERT", "25:728:3", [1, 9, 9]), sqlserver("INSERT", "25:728:3", [1, 10, 0])),
     (sqlserver("INSERT", "25:728:3", [1, None, 9]), sqlserver("INSERT", "25:728:3", "[1, 1]")),
 ]
 ID = b'{"id":null}'
-# An event, and what it is: op, origin, table, the names of its key, whether it has a position.
+# An event, and its result: op, origin, table, the names of its key, whether it has a position.
 KNOWN = [
     (mysql("INSERT", "", 0), ("read", "snapshot", "db.t", ID, False)),
     (mysql("INSERT", None, -1), ("read", "snapshot", "db.t", ID, False)),
@@ -116,8 +116,11 @@ KNOWN = [
         ("read", "snapshot", "dbo.t", ID, False),
     ),
     (mysql("INSERT", "b.1", 4, tx_id=[1], payload={'a"b': 1}), ("insert", "stream", "db.t", ID, True)),
-    (nowhere("HR", "scn", "rs_id", "row_id", "ssn", "tx_id", "log_file"), ("read", "snapshot", "HR.t", None, False)),
-    (nowhere("dbo", "lsn", "tx_id"), ("read", "snapshot", "dbo.t", None, False)),
+    (
+        backfill_without_position("HR", "scn", "rs_id", "row_id", "ssn", "tx_id", "log_file"),
+        ("read", "snapshot", "HR.t", None, False),
+    ),
+    (backfill_without_position("dbo", "lsn", "tx_id"), ("read", "snapshot", "dbo.t", None, False)),
 ]
 UNTIMED = "a streamed change whose source_timestamp, which orders changes, is missing or not a time"
 REJECTED = [
@@ -135,7 +138,7 @@ REJECTED = [
     (gtids("DELETE", None, None), "a streamed change without a position"),
     (mysql("MERGE", "b.1", 7), 'unknown change_type "MERGE"'),
     (mysql(["INSERT"], "b.1", 7), 'unknown change_type "["INSERT"]"'),
-    (mysql("INSERT", "b.1", 7, "yesterday"), None),  # the time of reading takes its place
+    (mysql("INSERT", "b.1", 7, "yesterday"), None),  # the time of reading replaces it
     (oracle("INSERT", 7, "0x1.2.3", time="yesterday"), None),
     (postgresql("INSERT", "", "yesterday"), None),  # a READ
     (postgresql("INSERT", "A/1", "2024-02-30T00:05:00Z"), UNTIMED),
@@ -148,36 +151,36 @@ REJECTED = [
 ]
 
 
-def test_positions_are_in_the_order_of_the_log() -> None:
+def test_positions_have_the_order_of_the_log() -> None:
     places = [[found.position or "" for found in decoded(*pair)] for pair in ORDERED]
     assert [pair for pair, (one, other) in zip(ORDERED, places, strict=True) if not "" < one < other] == []
 
 
 @pytest.mark.parametrize(("text", "expected"), KNOWN)
-def test_an_event_is_known_by_what_it_carries(text: str, expected: tuple[object, ...]) -> None:
+def test_the_fields_of_an_event_show_its_kind(text: str, expected: tuple[object, ...]) -> None:
     (found,) = decoded(text)
     assert (found.kind, found.reason) == ("change", None)
     assert (found.op, found.origin, found.table, found.key, found.position is not None) == expected
 
 
-def test_a_backfill_without_a_position_is_known_by_the_names_of_its_metadata() -> None:
-    found = decoded(nowhere("HR", "scn"), nowhere("dbo", "lsn"))
+def test_the_metadata_fields_of_a_backfill_show_its_database() -> None:
+    found = decoded(backfill_without_position("HR", "scn"), backfill_without_position("dbo", "lsn"))
     assert [event.connector for event in found] == ["datastream-oracle", "datastream-sqlserver"]
 
 
 @pytest.mark.parametrize(("text", "reason"), REJECTED)
-def test_what_is_no_change_is_rejected_with_its_reason(text: str | bytes, reason: str | None) -> None:
+def test_records_that_are_not_changes_are_rejected_with_a_reason(text: str | bytes, reason: str | None) -> None:
     (found,) = decoded(text)
     assert (found.kind, found.reason) == ("reject" if reason else "change", reason)
 
 
-def test_one_place_in_the_log_is_one_position_whichever_names_it_has() -> None:
+def test_the_same_log_place_gives_the_same_position_under_any_field_names() -> None:
     one, other = decoded(mysql("DELETE", "b.634", 22803), gtids("DELETE", "b.634", 22803))
     assert (one.position, one.source, one.connector) == (other.position, other.source, other.connector)
     assert one.position == "0000-0000027A-0000000000005913-000617C80855C240-1"
 
 
-def test_when_a_change_was_read_is_no_part_of_its_position() -> None:
+def test_the_time_of_reading_is_not_part_of_a_position() -> None:
     record = json.loads(mysql("INSERT", "b.1", 4, time=None))
     texts = [json.dumps(record | {"read_timestamp": at}) for at in ("2024-05-06 12:20:00", "2024-05-07 01:00:00")]
     one, other = decoded(*texts)
@@ -200,7 +203,7 @@ def test_times_are_in_utc_with_or_without_a_zone_or_milliseconds(time: Any) -> N
     assert (found.commit_us, found.ingest_us) == (1_714_997_761_500_000, 1_714_998_000_000_000)
 
 
-def test_the_row_is_the_payload_as_it_is_written() -> None:
+def test_the_row_is_the_unchanged_payload() -> None:
     (row, text) = '{"id": 1.50, "a": 12345678901234567890.123456789}', '{"id": 1, "b": "\\ud83d\\ude00"}'
     lines = [mysql(change, "b.1", 4).replace('{"id": 1}', row) for change in ("INSERT", "DELETE")]
     lines.append(mysql("INSERT", "b.1", 4).replace('{"id": 1}', json.dumps(text)))  # the object as a text
@@ -210,7 +213,7 @@ def test_the_row_is_the_payload_as_it_is_written() -> None:
     assert of_text.after == text.encode()
 
 
-def test_key_columns_are_spelled_as_the_payload_spells_them() -> None:
+def test_key_columns_have_the_spelling_of_the_payload() -> None:
     payload = {"ID": 1, "nested": {"b": 1}, "B": 1, "line no": 2}
     keys = [["id"], ["id", "ID", "b", "gone"], '["B"]', [], "id", ["line no"], [None, "id"], {"id": 1}]
     found = decoded(*[event("INSERT", payload=payload, database="db", primary_keys=key) for key in keys])
@@ -218,7 +221,7 @@ def test_key_columns_are_spelled_as_the_payload_spells_them() -> None:
     assert [one.key for one in found] == [*expected, b'{"ID":null}', None]
 
 
-def test_records_of_avro_files_carry_the_types_of_their_columns() -> None:
+def test_records_of_avro_files_have_the_types_of_their_columns() -> None:
     schema = '{"columns":[["id","integer",["integer",null,null]]]}'
     (found,) = decoded(mysql("INSERT", "b.1", 4, tx_id=7), row_schema=schema)
     (other,) = decoded(mysql("INSERT", "b.1", 4))
@@ -228,7 +231,7 @@ def test_records_of_avro_files_carry_the_types_of_their_columns() -> None:
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the files are not there: {DATA}")
-def test_the_collected_json_files_are_all_understood() -> None:
+def test_all_collected_json_files_are_decoded_without_rejects() -> None:
     files = sorted((DATA / "datastream" / "json").glob("*.jsonl"))
     rows = decoded(*[file.read_bytes().strip() for file in files])
     found = {file.stem: (row.reason, row.table, row.op, row.key) for file, row in zip(files, rows, strict=True)}

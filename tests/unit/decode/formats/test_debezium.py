@@ -50,7 +50,7 @@ CONTROL = {
     signal("c", "u-close", "snapshot-window-close"): "window_close",
     signal("d", "u-open", "snapshot-window-open"): "window_close",
     signal("d", "u-open", None): "window_close",
-    signal("d", "u-open", ""): "window_close",  # a column that cannot be null, of which the log has the key alone
+    signal("d", "u-open", ""): "window_close",  # the column cannot be null, and the log has only the key
     signal("c", "a", "execute-snapshot"): "signal",
     signal("r", "u-open", "snapshot-window-open"): "signal",
     signal("d", "a", "execute-snapshot"): "signal",
@@ -68,7 +68,7 @@ COLUMNS: list[dict[str, Any]] = [
     {"ts_ms": 1_790_000_000_000}, {"status": "BEGIN"}, {"status": "END", "ts_ms": 5}, {"ddl": "x"}, {"value": None},
     {"aggregate_type": "order", "type": "created"}, {"payload": None}, {"tableChanges": "3"},
 ]  # fmt: skip
-"""What rows without an envelope may have, as control events do."""
+"""Columns that rows without an envelope can have, as control events do."""
 
 REJECTED = {
     **{wrapped({"id": 1, "v": "x"} | row, key={"id": 1}): FLAT for row in COLUMNS},
@@ -131,14 +131,14 @@ CHANGES = {
 }  # fmt: skip
 
 
-def test_every_line_is_a_change_a_control_event_or_a_reject_that_says_why() -> None:
+def test_every_line_is_a_change_a_control_event_or_a_reject_with_a_reason() -> None:
     cases = {**CONTROL, **REJECTED, **CHANGES}
     found = decoded(list(cases))
     assert [(text, outcome(one)) for text, one in zip(cases, found, strict=True)] == list(cases.items())
     assert [one.text for one in found] == [text.encode("utf-8", "surrogateescape") for text in cases]
 
 
-def test_a_change_says_where_when_and_in_which_transaction() -> None:
+def test_a_change_has_its_position_its_time_and_its_transaction() -> None:
     source = {"ts_us": 1_700_000_000_123_456}
     plain = json.loads(event("c", after={"id": 12345678901234567}, source=source))
     plain["value"]["transaction"] = {"id": "571:53195829", "total_order": 3, "data_collection_order": 1}
@@ -155,7 +155,7 @@ def test_a_change_says_where_when_and_in_which_transaction() -> None:
     assert one.key == b'{"id": 12345678901234567}'
 
 
-def test_bare_values_and_fields_outside_of_the_event_change_nothing() -> None:
+def test_a_bare_value_and_other_fields_next_to_the_event_give_the_same_event() -> None:
     whole = event("u", before={"id": 1, "n": 1}, after={"id": 1, "n": 2}, rec={"at": 3, "by": "a recorder"}, seen=[1])
     value = json.loads(whole)["value"]
     forms = [value, {"schema": {}, "payload": value}, {"value": value}, {"rec": 7, **value}, {"payload": value, "x": 1}]
@@ -165,7 +165,7 @@ def test_bare_values_and_fields_outside_of_the_event_change_nothing() -> None:
     }
 
 
-def test_numbers_of_images_keep_every_digit_whatever_else_the_line_has() -> None:
+def test_numbers_of_images_keep_all_digits() -> None:
     line = event("c", after={"id": 1, "n": 0}).replace('"n": 0', '"n": 0.10000000000000000000000001e2')
     odd = line.replace('"topic": "t"', '"topic": 7')
     assert [b"0.10000000000000000000000001e2" in (one.after or b"") for one in decoded([line, odd])] == [True, True]
@@ -196,14 +196,14 @@ def test_key_changes_are_found_in_headers_of_every_form() -> None:
     assert lookalike.old_key is None
 
 
-def test_a_key_may_have_its_schema_around_it_or_could_have_it() -> None:
-    key, other = {"id": 7}, {"schema": "dbo", "payload": 5}  # columns that are called so
+def test_a_key_can_be_inside_its_schema_or_have_columns_with_such_names() -> None:
+    key, other = {"id": 7}, {"schema": "dbo", "payload": 5}  # columns with these names
     keys = [key, {"schema": {"type": "struct"}, "payload": key}, {"payload": key}, {"schema": None, "payload": key}]
     found = decoded([event("d", key=each) for each in [*keys, other, "7", json.dumps(key)]])
     assert [json.loads(one.key or b"0") for one in found] == [key] * 4 + [other, "7", key]
 
 
-def test_schemas_are_known_by_their_hash() -> None:
+def test_schemas_are_identified_by_their_hash() -> None:
     narrow: list[dict[str, Any]] = [{"field": "id", "type": "int32"}, {"field": "a", "type": "int32"}]
     wide = [narrow[0], {"field": "a", "type": "int64"}]
     line = event("c", after={"id": 1, "a": 2})
@@ -217,13 +217,13 @@ def test_schemas_are_known_by_their_hash() -> None:
     assert (one.key, one.after) == (none.key, none.after)
 
 
-def test_a_schema_that_describes_nothing_is_none() -> None:
+def test_an_empty_schema_is_ignored() -> None:
     value = json.loads(event("c", after={"id": 1}))["value"]
     schemas: list[Any] = [{"type": "struct"}, None, "x"]
     assert {one.row_schema for one in decoded([wrapped({"schema": s, "payload": value}) for s in schemas])} == {None}
 
 
-def test_control_events_keep_what_a_check_needs() -> None:
+def test_control_events_keep_the_fields_that_checks_need() -> None:
     begin = {"status": "BEGIN", "id": "571:53195829", "event_count": None, "ts_ms": 1_700_000_000_000}
     opened = signal("c", "u-open", "snapshot-window-open")
     forms = [wrapped(begin), wrapped({"schema": {"type": "struct"}, "payload": begin}), json.dumps(begin), opened]
@@ -237,7 +237,7 @@ def test_control_events_keep_what_a_check_needs() -> None:
     assert [one.event_id for one in decoded(marks)] == [f"{MARKER}-open"] * 2
 
 
-def test_rows_of_a_declared_table_are_no_signals_but_debeziums_own_markers() -> None:
+def test_rows_of_a_declared_signal_table_are_changes_except_debeziums_markers() -> None:
     markers = [("c", "-open", "snapshot-window-open"), ("c", "-close", "snapshot-window-close"), ("d", "-open", None)]
     own = [
         ("c", "1", "log"),
@@ -252,7 +252,7 @@ def test_rows_of_a_declared_table_are_no_signals_but_debeziums_own_markers() -> 
     assert kinds == ["window_open", "window_close", "window_close"] * 3 + [None] * len(rows)
 
 
-def test_a_time_of_zero_is_none() -> None:
+def test_a_time_of_zero_is_missing() -> None:
     never = {"ts_ms": 0, "ts_us": 0, "ts_ns": 0}
     read, half = decoded([event("r", after={"id": 1}, source=never), event("c", after={"id": 1}, source={"ts_us": 0})])
     assert (read.kind, read.commit_us, read.ingest_us) == ("change", None, 1_700_000_001_000_000)
@@ -263,37 +263,37 @@ def test_a_time_of_zero_is_none() -> None:
     ("time", "taken"),
     [("1620393591654", 1_620_393_591_654_000), (" 5 ", 5_000), ("soon", None), ({}, None), (1.5, None)],
 )
-def test_the_time_of_an_event_may_be_text(time: Any, taken: int | None) -> None:
+def test_the_time_of_an_event_can_be_text(time: Any, taken: int | None) -> None:
     plain = json.loads(event("c", after={"id": 1}))
     (one,) = decoded([json.dumps(plain | {"value": plain["value"] | {"ts_ms": time}})])
     assert (one.kind, one.ingest_us) == ("change", taken)
 
 
-def test_the_time_of_a_boundary_may_be_text() -> None:
+def test_the_time_of_a_transaction_boundary_can_be_text() -> None:
     (end,) = decoded([wrapped({"status": "END", "id": "571", "event_count": 1, "ts_ms": "1700000000000"})])
     assert (end.control_kind, end.commit_us) == ("transaction_end", 1_700_000_000_000_000)
 
 
-def test_objects_in_objects_without_end_are_rejected() -> None:
+def test_objects_that_are_nested_too_deep_are_rejected() -> None:
     depths = range(900, 1_100)
     headers = ['{"__debezium.oldkey":' * depth + "1" + "}" * depth for depth in depths]
     lines = [event("c", after={"id": 1}, headers=0).replace('"headers": 0', f'"headers": {text}') for text in headers]
     assert {one.reason for one in decoded(lines)} <= {None, "not JSON"}
 
 
-def test_a_record_with_a_problem_is_rejected_for_it() -> None:
+def test_a_record_with_a_read_problem_is_rejected_with_it() -> None:
     message = Message("f", 1, event("c", after={"id": 1}).encode(), problem="the file is damaged")
     (one,) = decode_messages([message], SourceSpec("debezium-json", "x"), {})
     assert one.reason == "the file is damaged"
 
 
-def test_a_reject_for_a_field_of_another_type_names_its_table() -> None:
+def test_a_reject_of_a_field_with_a_wrong_type_names_its_table() -> None:
     (one,) = decoded([event("c", after={"id": 1}, source={"ts_ms": "yesterday"})])
     assert (one.reason, one.source, one.table) == (MISFIT, "postgresql:srv", "shop.items")
 
 
 @pytest.mark.parametrize("name", ["postgresql.noschema", "postgresql.schema", "mariadb.noschema", "mariadb.schema"])
-def test_recorded_lines_hold_no_rejects_and_every_change_has_a_position(name: str) -> None:
+def test_recorded_lines_have_no_rejects_and_every_change_has_a_position(name: str) -> None:
     found = decoded((EXTRACTS / f"{name}.jsonl").read_bytes().split(b"\n")[:-1])
     assert {one.reason for one in found} == {None}
     assert all(one.position for one in found if one.kind == "change")

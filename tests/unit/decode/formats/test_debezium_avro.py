@@ -1,4 +1,4 @@
-"""Debezium's events in Confluent's frames give what the same events give as JSON; what is broken is rejected."""
+"""Debezium's events in Confluent's frames give the same result as in JSON. Invalid frames are rejected."""
 
 import base64
 import json
@@ -71,7 +71,7 @@ def value(op: str, before: Any, after: Any, columns: Any = COLUMNS, **source: An
 
 
 def as_json(found: Any) -> Any:
-    """What Debezium's JSON converter makes of a value: bytes as base64, NaN and infinities as text."""
+    """A value as Debezium's JSON converter writes it: bytes as base64, NaN and infinities as text."""
     if isinstance(found, bytes):
         return base64.b64encode(found).decode()
     if isinstance(found, dict):
@@ -84,7 +84,7 @@ def as_json(found: Any) -> Any:
 
 
 def events() -> list[tuple[int, dict[str, Any]]]:
-    """Events of a table before and after a column was added, with the numbers of their schemas."""
+    """Events of a table before and after a column was added, with the ids of their schemas."""
     first, *others = ROWS
     listed = [(2, value("c", None, row)) for row in ROWS]
     listed += [(2, value("u", first, first | {"name": "b"}, lsn=40)), (2, value("d", others[0], None, lsn=48))]
@@ -97,7 +97,7 @@ def pair(number: int, event: dict[str, Any]) -> tuple[str, str]:
     key = {"id": (event["after"] or event["before"])["id"]}
     headers: Any = {"__debezium.oldkey": {"id": 5}} if event["op"] == "c" else None
     data = headers
-    if key["id"] == 0:  # as a dump of a topic has them: a list, and bytes
+    if key["id"] == 0:  # headers in a dump of a topic: a list, with values in bytes
         headers = [{"key": "__debezium.oldkey", "value": {"id": 6}}]
         data = [{"key": "__debezium.oldkey", "value": base64.b64encode(b'{"id":6}').decode()}]
     framed = message(frame(number, SCHEMAS[number], event), frame(1, KEY, key), partition=1, offset=7, headers=data)
@@ -106,13 +106,13 @@ def pair(number: int, event: dict[str, Any]) -> tuple[str, str]:
 
 
 def by_value(event: Event) -> dict[str, Any]:
-    """The fields of an event but those that are the format's own, JSON as the values that it has."""
+    """The fields of an event, without those of the format. JSON is parsed."""
     of_format = ("text", "row_schema", "key_schema", "schema_hash")
     fields = {name: getattr(event, name) for name in event.__struct_fields__ if name not in of_format}
     return {name: json.loads(text) if isinstance(text, bytes) else text for name, text in fields.items()}
 
 
-def test_the_events_are_those_of_the_same_events_as_json(tmp_path: Path) -> None:
+def test_frames_give_the_same_events_as_json(tmp_path: Path) -> None:
     framed, texts = zip(*[pair(*event) for event in events()], strict=True)
     found = decoded(framed, kind="debezium-avro", schemas=schemas_file(tmp_path, SCHEMAS))
     assert [by_value(one) for one in found] == [by_value(one) for one in decoded(texts)]
@@ -120,7 +120,7 @@ def test_the_events_are_those_of_the_same_events_as_json(tmp_path: Path) -> None
     assert [one.old_key for one in found[:3]] == [b'{"id":5}', b'{"id":5}', b'{"id":6}']
 
 
-def test_what_the_registry_says_about_rows_and_keys_is_short(tmp_path: Path) -> None:
+def test_row_and_key_schemas_are_reduced_to_columns_and_types(tmp_path: Path) -> None:
     framed = [pair(*event)[0] for event in events()]
     found = decoded(framed, kind="debezium-avro", schemas=schemas_file(tmp_path, SCHEMAS))
     assert {one.key_schema for one in found} == {'{"keys":["id"]}'}
@@ -140,7 +140,7 @@ def cell(name: str, kind: str) -> Any:
     return record(name, {"value": ["null", kind], "set": "boolean"}, "cells")
 
 
-def test_cells_and_documents_are_those_of_json(tmp_path: Path) -> None:
+def test_cells_and_documents_are_the_same_as_in_json(tmp_path: Path) -> None:
     """YugabyteDB's values in cells, and MongoDB's documents as text."""
     image = record("Value", {"id": ["null", cell("id", "long")], "name": ["null", cell("name", "string")]})
     places = {"connector": "string", "name": "string", "ts_ms": "long", "db": "string"}
@@ -222,7 +222,7 @@ CASES: list[tuple[str, Any]] = [
 ]
 
 
-def test_every_message_is_a_change_a_control_event_or_a_reject_that_says_why(tmp_path: Path) -> None:
+def test_every_message_is_a_change_a_control_event_or_a_reject_with_a_reason(tmp_path: Path) -> None:
     texts = [text for text, _ in CASES]
     found = decoded(texts, kind="debezium-avro", schemas=schemas_file(tmp_path, SCHEMAS | OTHERS))
     assert [(text, outcome(one)) for text, one in zip(texts, found, strict=True)] == CASES
@@ -236,7 +236,7 @@ def test_every_message_is_a_change_a_control_event_or_a_reject_that_says_why(tmp
     assert json.loads(found[6].control or b"") == {"ts_ms": 1}
 
 
-def test_a_field_of_another_type_rejects_the_message_and_names_its_table(tmp_path: Path) -> None:
+def test_a_field_with_a_wrong_type_rejects_the_message_and_names_its_table(tmp_path: Path) -> None:
     place = record(
         "Source", {"connector": "string", "name": "string", "db": "string", "table": "string", "pos": "string"}
     )
@@ -247,13 +247,13 @@ def test_a_field_of_another_type_rejects_the_message_and_names_its_table(tmp_pat
     assert (outcome(one), one.table) == (WRONG_TYPE, "shop.items")
 
 
-def test_the_source_block_of_a_message_is_there_for_epochs(tmp_path: Path) -> None:
+def test_epochs_get_the_source_block_of_a_message(tmp_path: Path) -> None:
     decoder = DebeziumAvroDecoder(SourceSpec("debezium-avro", "x", schemas=schemas_file(tmp_path, SCHEMAS)), {})
     assert decoder.source_block(message(GOOD, GOOD_KEY).encode())["lsn"] == SOURCE["lsn"]
     assert [decoder.source_block(text) for text in (b"null", b"AAAA", message(GOOD_KEY).encode())] == [{}, {}, {}]
 
 
-def test_a_decoder_can_be_sent_to_a_worker_before_and_after_its_work(tmp_path: Path) -> None:
+def test_a_decoder_can_be_pickled_before_and_after_its_first_message(tmp_path: Path) -> None:
     decoder = DebeziumAvroDecoder(SourceSpec("debezium-avro", "x", schemas=schemas_file(tmp_path, SCHEMAS)), {})
     one = Message("f", 1, message(GOOD, GOOD_KEY).encode())
     new, used = pickle.dumps(decoder), (decoder.events(one), pickle.dumps(decoder))
@@ -277,13 +277,13 @@ def test_each_schema_of_a_registry_is_fetched_once(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("name", ["before", "after"])
-def test_a_row_that_is_named_elsewhere_is_found(name: str) -> None:
+def test_a_reference_to_a_named_row_type_is_resolved(name: str) -> None:
     row = record("Value", {"id": "int"})
     schema = record("Envelope", {"op": "string", "first": ["null", row], name: ["null", "srv.shop.items.Value"]})
     assert list(row_columns(connect_avro.row_schema(schema) or "")) == ["id"]
 
 
-def test_a_decimal_without_precision_is_the_bytes_that_it_stands_for() -> None:
+def test_a_decimal_without_precision_is_read_as_bytes() -> None:
     odd = {"type": "bytes", "logicalType": "decimal"}
     schema = record("Envelope", {"op": "string", "after": record("Value", {"odd": odd})})
     kind, encoding = row_columns(connect_avro.row_schema(schema) or "")["odd"]
@@ -311,7 +311,7 @@ VALUES: list[tuple[Any, Any, str]] = [
 
 
 @pytest.mark.parametrize(("schema", "sent", "text"), VALUES)
-def test_values_have_the_form_that_json_has_for_them(schema: Any, sent: Any, text: str) -> None:
+def test_values_have_the_same_form_as_in_json(schema: Any, sent: Any, text: str) -> None:
     holder = record("Holder", {"v": schema})
     body = frame(1, holder, {"v": sent})[5:]
     assert json.loads(text_of(BodyReader(holder).read(body)["v"])) == json.loads(text)

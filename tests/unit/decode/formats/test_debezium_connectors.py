@@ -1,4 +1,4 @@
-"""Events of Db2, Informix, Vitess and YugabyteDB, as the documentation of their connectors shows them."""
+"""Events of Db2, Informix, Vitess and YugabyteDB, in the form that the documentation of their connectors shows."""
 
 import json
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ LOGICAL = {
 
 
 def line(source: Mapping[str, Any], op: str = "c", key: Any = None, transaction: Any = None, **images: Any) -> str:
-    """A record; the row is the documentation's customer unless images are given."""
+    """A record. The default row is the customer of the documentation."""
     rows = images or ({"before": CUSTOMER} if op == "d" else {"after": CUSTOMER})
     value = {"before": None, "after": None, "source": source, "op": op, "transaction": transaction, **TIMES, **rows}
     return json.dumps({"topic": "t", "key": key or {"id": 1}, "value": value})
@@ -79,13 +79,13 @@ SAMPLES = {
 
 
 @pytest.mark.parametrize(("text", "wanted"), SAMPLES.items())
-def test_the_events_of_the_documentation_have_a_source_a_table_and_a_position(text: str, wanted: Any) -> None:
+def test_documented_events_have_a_source_a_table_and_a_position(text: str, wanted: Any) -> None:
     found = one(text)
     assert outcome(found) == ("insert", "stream")
     assert (found.source, found.table, found.position) == wanted
 
 
-def test_db2_is_in_the_order_of_its_commits_and_compares_numbers() -> None:
+def test_db2_orders_changes_by_commit_and_compares_numbers() -> None:
     lines = [
         line(DB2),
         line(DB2, "u"),
@@ -100,7 +100,7 @@ def test_db2_is_in_the_order_of_its_commits_and_compares_numbers() -> None:
     assert one(lines[0]).tx_id == "00000027:00000758:0005"
 
 
-def test_changes_of_informix_come_before_a_read_of_their_commit() -> None:
+def test_informix_orders_changes_before_a_read_of_the_same_commit() -> None:
     later = INFORMIX | {"commit_lsn": "627404540760621", "change_lsn": "1"}
     lines = [line(INFORMIX), line(INFORMIX | {"change_lsn": "0"}, "r"), line(later)]
     places = [one(text).position for text in lines]
@@ -124,11 +124,11 @@ UNPLACED = {
 
 
 @pytest.mark.parametrize(("text", "reason"), UNPLACED.items())
-def test_a_streamed_change_needs_marks_that_order_it(text: str, reason: str) -> None:
+def test_a_streamed_change_without_a_position_is_rejected(text: str, reason: str) -> None:
     assert outcome(one(text)) == reason
 
 
-def test_transactions_of_vitess_are_counted_in_the_gtid_set_of_their_shard() -> None:
+def test_vitess_counts_transactions_in_the_gtid_set_of_a_shard() -> None:
     lines = [
         mysql56("e03ece6c-4c04-11ec-8e20-0242ac110004:1-68"),
         mysql56("e03ece6c-4c04-11ec-8e20-0242ac110004:1-68,ff3ece6c-4c04-11ec-8e20-0242ac110004:1"),
@@ -138,7 +138,7 @@ def test_transactions_of_vitess_are_counted_in_the_gtid_set_of_their_shard() -> 
     assert [int(rank, 16) for rank in ranks] == [68, 69, 74]
 
 
-def test_the_metadata_of_vitess_orders_changes_inside_a_transaction_and_after_a_new_epoch() -> None:
+def test_vitess_metadata_orders_changes_in_a_transaction_and_after_a_new_epoch() -> None:
     lines = [
         mysql56("a:1-68", id="x", total_order=1, transaction_rank=68, transaction_epoch=0),
         mysql56("a:1-68", id="x", total_order=2, transaction_rank="RA==", transaction_epoch=0),
@@ -156,7 +156,7 @@ def test_the_metadata_of_vitess_orders_changes_inside_a_transaction_and_after_a_
 CELLS = {"id": {"value": 10, "set": True}, "name": {"value": None, "set": True}, "aura": None}
 
 
-def test_yugabytedb_leaves_out_what_did_not_change_and_says_which_nulls_are_values() -> None:
+def test_yugabytedb_omits_unchanged_columns_and_marks_nulls_that_are_values() -> None:
     found = one(line(YUGABYTEDB, "u", {"id": {"value": 10, "set": True}}, before=None, after=CELLS))
     assert (found.key, found.after) == (b'{"id":10}', b'{"id":10,"name":null}')
     assert found.commit_us is None
@@ -169,12 +169,12 @@ def test_yugabytedb_leaves_out_what_did_not_change_and_says_which_nulls_are_valu
     }
 
 
-def test_rows_of_yugabytedb_without_cells_stay_as_they_are() -> None:
+def test_yugabytedb_rows_without_cells_stay_unchanged() -> None:
     row = {"id": 1, "value": {"value": 1, "set": True}}
     assert json.loads(one(line(YUGABYTEDB, after=row)).after or b"") == row
 
 
-def test_a_schema_of_cells_is_that_of_their_values() -> None:
+def test_a_schema_of_cells_gives_the_types_of_their_values() -> None:
     flag = {"type": "boolean", "optional": False, "field": "set"}
     cells = [
         {"type": "struct", "name": name, "field": name, "fields": [{"type": kind, "field": "value"}, flag]}
@@ -189,7 +189,7 @@ def test_a_schema_of_cells_is_that_of_their_values() -> None:
     assert key_columns(json.dumps({"type": "struct", "fields": cells[:1]})) == ("id",)
 
 
-def test_commit_times_order_the_tablets_of_yugabytedb() -> None:
+def test_yugabytedb_orders_tablets_by_commit_time() -> None:
     timed = YUGABYTEDB | {"version": "dz.1.9.5.yb.grpc.2025.2", "tablet_id": "t", "record_time": 1}
     lines = [
         line(YUGABYTEDB | {"lsn": "2:900::0:0"}),

@@ -1,4 +1,4 @@
-"""Events of MongoDB: documents as rows, and updates that name what they changed."""
+"""Events of MongoDB: documents as rows, and updates that name the changed fields."""
 
 import json
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def changed(updated: str | None, removed: Any = None, cut: Any = None) -> dict[s
 
 
 def rows_of(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """The changes of a table of which the spec declares nothing."""
+    """The decoded changes of a table whose spec declares nothing."""
     target = TargetSpec("a.customers", "a.customers_history", "a.customers_changes")
     spec = TableSpec(
         file=None, table="inventory.customers", source=SourceSpec("debezium-json", "x"), keys=None, columns=None,
@@ -41,12 +41,12 @@ def rows_of(events: Sequence[Event]) -> list[dict[str, Any]]:
         rejects_max_fraction=0.01, quality=ChecksSpec((), {}),
     )  # fmt: skip
 
-    def look(infer: bool, keys: bool) -> Seen:
+    def read_columns(infer: bool, keys: bool) -> Seen:
         seen = ColumnsSeen(infer, keys)
         seen.add(events)
         return seen.seen()
 
-    return TableDecoder(shape_of(spec, None, look), spec).decode(event_batch(events)).to_pylist()
+    return TableDecoder(shape_of(spec, None, read_columns), spec).decode(event_batch(events)).to_pylist()
 
 
 def one(text: str) -> Event:
@@ -54,7 +54,7 @@ def one(text: str) -> Event:
     return found
 
 
-def test_the_update_of_the_documentation_is_a_change_of_a_whole_document() -> None:
+def test_the_documented_update_is_a_change_of_a_whole_document() -> None:
     found = one(
         line("u", before=ANNE.replace("Anne Marie", "unknown"), after=ANNE, **changed('{"first_name": "Anne Marie"}'))
     )
@@ -69,7 +69,7 @@ def test_the_update_of_the_documentation_is_a_change_of_a_whole_document() -> No
     assert found.is_whole
 
 
-def test_schemas_of_events_say_nothing_of_the_fields_of_documents() -> None:
+def test_event_schemas_give_no_fields_of_documents() -> None:
     record = json.loads(line("c", after=ANNE))
     texts = [{"field": name, "type": "string", "name": "io.debezium.data.Json"} for name in ("before", "after")]
     record["key"] = {
@@ -92,7 +92,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize(("written", "wanted"), KEYS.items())
-def test_the_keys_of_the_documentation_are_those_of_their_documents(written: str, wanted: Any) -> None:
+def test_documented_keys_equal_the_keys_of_their_documents(written: str, wanted: Any) -> None:
     found = plain_key(json.dumps({"id": written}).encode())
     assert json.loads(found) == {"_id": wanted}
     assert found == plain_document(b'{"_id":%b}' % written.replace(" ", "").encode())
@@ -121,16 +121,16 @@ VALUES = {
 
 
 @pytest.mark.parametrize(("written", "wanted"), VALUES.items())
-def test_extended_json_of_every_mode_becomes_plain(written: str, wanted: Any) -> None:
+def test_extended_json_of_every_mode_becomes_plain_json(written: str, wanted: Any) -> None:
     assert json.loads(plain_document(b'{"v":%b}' % written.encode())) == {"v": wanted}
 
 
-def test_numbers_of_documents_keep_their_digits() -> None:
+def test_numbers_of_documents_keep_all_digits() -> None:
     text = b'{"v": {"$numberDecimal": "12345678901234567890.123456789012"}, "w": 1.10}'
     assert plain_document(text) == b'{"v":12345678901234567890.123456789012,"w":1.10}'
 
 
-def test_an_update_without_a_document_is_a_row_of_the_changed_columns() -> None:
+def test_an_update_without_a_document_has_only_the_changed_columns() -> None:
     described = changed(
         '{"email": "a@b", "n": {"$numberLong": "5"}, "a.b": 1}', ["old", "c.d"], [{"field": "tags", "newSize": 1}]
     )
@@ -142,7 +142,7 @@ def test_an_update_without_a_document_is_a_row_of_the_changed_columns() -> None:
     }  # fmt: skip
 
 
-def test_an_update_that_says_nothing_of_its_document_is_rejected() -> None:
+def test_an_update_without_a_document_or_changed_fields_is_rejected() -> None:
     lines = [line("u"), line("u", **changed("no JSON")), line("u", after="12")]
     assert [outcome(found) for found in decoded(lines)] == [
         'op "u" without an after image',
@@ -153,7 +153,7 @@ def test_an_update_that_says_nothing_of_its_document_is_rejected() -> None:
         assert updated_fields(broken, None) is None
 
 
-def test_what_a_document_does_not_have_is_null_and_what_an_update_does_not_name_is_unknown() -> None:
+def test_a_field_absent_from_a_document_is_null_and_one_absent_from_an_update_is_unknown() -> None:
     lines = [
         line("c", 1, after='{"_id": 1004, "a": 1, "b": {"c": 2}, "at": {"$date": 0}}'),
         line("u", 2, after='{"_id": 1004, "a": 2}'),
@@ -176,7 +176,7 @@ def test_what_a_document_does_not_have_is_null_and_what_an_update_does_not_name_
     assert [row["reason"] for row in rows] == [None] * 6
 
 
-def test_control_events_and_null_messages_of_mongodb_are_no_rejects() -> None:
+def test_control_events_and_null_messages_are_not_rejected() -> None:
     null = json.dumps({"topic": "t", "key": {"id": "1004"}, "value": None})
     begin = json.dumps(
         {"topic": "t", "key": None, "value": {"status": "BEGIN", "id": "1", "event_count": None, "ts_ms": 5}}
@@ -184,7 +184,7 @@ def test_control_events_and_null_messages_of_mongodb_are_no_rejects() -> None:
     assert [outcome(found) for found in decoded([null, begin])] == ["null_message", "transaction_begin"]
 
 
-def test_positions_of_mongodb_are_the_time_and_the_number_in_it() -> None:
+def test_positions_are_the_time_and_the_number_in_it() -> None:
     later = {"ts_ms": 1_558_965_509_000}
     lines = [line("c", 2, after=ANNE), line("u", 10, after=ANNE), line("u", 1, source=later, after=ANNE)]
     places = [one(text).position for text in lines]

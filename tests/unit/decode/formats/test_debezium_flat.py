@@ -1,4 +1,4 @@
-"""Rows that Debezium's transform ExtractNewRecordState leaves of events."""
+"""Rows that Debezium's transform ExtractNewRecordState makes from events."""
 
 import json
 from typing import Any
@@ -36,7 +36,7 @@ def one(text: str, declared: Any = ("shop.items",), **source: Any) -> Event:
     return found
 
 
-def test_a_row_with_the_places_of_its_log_is_the_change_that_the_whole_event_is() -> None:
+def test_a_row_with_log_fields_gives_the_same_change_as_the_whole_event() -> None:
     whole = event("u", after=ROW, source={"name": "", "lsn": 32, "sequence": None, "ts_us": None})
     (wanted,) = decoded([whole], ["shop.items"])
     found = one(line(ROW | POSTGRESQL | {"__source_ts_ms": 1_700_000_000_000, "__ts_ms": 1_700_000_001_000}))
@@ -45,7 +45,7 @@ def test_a_row_with_the_places_of_its_log_is_the_change_that_the_whole_event_is(
     assert json.loads(found.after or b"") == ROW
 
 
-def test_binlogs_order_rows_of_mysql() -> None:
+def test_mysql_rows_have_positions_of_the_binlog() -> None:
     found = one(line(ROW | MYSQL))
     assert (found.source, found.table) == ("mysql:srv", "shop.items")
     assert found.position == "0000-00000003-000000000000009A-00000000"
@@ -71,7 +71,7 @@ def test_snapshot_rows_are_reads() -> None:
     assert outcome(one(line(ROW | {"__op": "r", "__ts_ms": 5}))) == ("read", "snapshot")
 
 
-def test_the_place_of_delivery_orders_rows_without_the_places_of_a_log() -> None:
+def test_rows_without_log_fields_have_the_order_of_delivery() -> None:
     found = one(line(ROW | {"__op": "u", "__source_ts_ms": 5, "__ts_ms": 6}, partition=2, offset=7))
     assert outcome(found) == ("update", "stream")
     assert (found.source, found.table) == ("debezium-flat:", "shop.items")
@@ -82,7 +82,7 @@ def test_the_place_of_delivery_orders_rows_without_the_places_of_a_log() -> None
     assert (bare.position or "").endswith("-0000000000000001-00000000")
 
 
-def test_rows_that_do_not_say_their_operation_are_no_changes_of_a_whole_log() -> None:
+def test_rows_without_an_operation_are_updates_of_another_source() -> None:
     found = one(line(ROW | {"__lsn": 32, "__name": "srv", "__source_ts_ms": 5}))
     assert (found.op, found.source, found.position) == (
         "update",
@@ -91,7 +91,7 @@ def test_rows_that_do_not_say_their_operation_are_no_changes_of_a_whole_log() ->
     )
 
 
-def test_oracle_is_ordered_by_its_log_with_commit_scns_or_where_the_spec_says_scn() -> None:
+def test_oracle_rows_have_log_positions_only_if_the_spec_sets_scn() -> None:
     text = line(ROW | {"__op": "c", "__source_connector": "oracle", "__scn": "21", "__ts_ms": 5, "__table": "ITEMS"})
     assert one(text).source == "debezium-flat:"
     found = one(text, order="scn")
@@ -109,7 +109,7 @@ def test_fields_can_be_in_headers() -> None:
     assert one(line(ROW | {"__ts_ms": 5}, headers={"__op": "d"})).op == "delete"
 
 
-def test_a_null_message_is_a_control_event_or_where_the_spec_says_so_the_delete_of_its_key() -> None:
+def test_a_null_message_is_a_control_event_or_a_delete_if_the_spec_sets_coordinates() -> None:
     null = line(None, offset=7, partition=0, timestamp=1_578_923_739_802)
     assert outcome(one(null)) == "null_message"
     found = one(null, order="coordinates")
@@ -120,7 +120,7 @@ def test_a_null_message_is_a_control_event_or_where_the_spec_says_so_the_delete_
     assert str(row.position) < str(found.position)
 
 
-def test_tables_are_named_by_the_row_or_by_the_only_spec() -> None:
+def test_the_row_or_the_only_spec_names_the_table() -> None:
     text = line(ROW | {"__op": "c", "__ts_ms": 5})
     assert one(text).table == "shop.items"
     assert (
@@ -133,7 +133,7 @@ def test_tables_are_named_by_the_row_or_by_the_only_spec() -> None:
     assert one(line(ROW | MYSQL), ["shop.items", "a.items"]).table == "shop.items"
 
 
-def test_schemas_are_those_of_rows_without_the_fields_of_events() -> None:
+def test_row_schemas_exclude_the_fields_of_events() -> None:
     fields = [
         {"field": "id", "type": "int32"},
         {"field": "__op", "type": "string"},
@@ -160,7 +160,7 @@ PASSED = {
 
 
 @pytest.mark.parametrize(("text", "wanted"), PASSED.items())
-def test_events_that_pass_the_transform_are_read_as_they_are(text: str, wanted: Any) -> None:
+def test_events_that_the_transform_leaves_unchanged_are_decoded(text: str, wanted: Any) -> None:
     assert outcome(one(text)) == wanted
 
 
@@ -181,28 +181,28 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("text", "reason"), BROKEN.items())
-def test_what_is_no_row_is_rejected_with_a_reason(text: str, reason: str) -> None:
+def test_records_that_are_not_rows_are_rejected_with_a_reason(text: str, reason: str) -> None:
     assert outcome(one(text)) == reason
 
 
-def test_digits_of_numbers_are_kept() -> None:
+def test_numbers_keep_all_digits() -> None:
     text = '{"id":1,"n":12345678901234567890.10,"__op":"c","__ts_ms":5}'
     assert one(text).after == b'{"id":1,"n":12345678901234567890.10}'
 
 
-def test_a_spec_can_say_how_the_names_of_fields_begin() -> None:
+def test_a_spec_can_set_the_prefix_of_metadata_fields() -> None:
     row = ROW | {"_dbz_op": "d", "_dbz_lsn": 9, "_dbz_ts_ms": 5, "__op": "c"}
     found = one(line(row), metadata_prefix="_dbz_")
     assert (found.op, found.source, found.before) == ("delete", "postgresql:", b'{"id":1,"name":"a","__op":"c"}')
 
 
-def test_epochs_ask_the_fields_for_the_server() -> None:
+def test_epochs_get_the_server_from_the_metadata_fields() -> None:
     decoder = FlatDecoder(SourceSpec(FLAT, "x"), {})
     text = line(ROW | {"__source_server_id": 7, "__gtid": "a:1"}).encode()
     assert {name: decoder.source_block(text)[name] for name in ("server_id", "gtid")} == {"server_id": 7, "gtid": "a:1"}
 
 
-def test_a_row_of_a_declared_table_is_a_change_where_it_looks_like_a_signal_and_shortens_its_table() -> None:
+def test_a_row_of_a_declared_table_is_a_change_even_if_it_looks_like_a_signal() -> None:
     row = {
         "id": "a",
         "type": "log",

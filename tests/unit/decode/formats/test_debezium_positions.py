@@ -53,7 +53,7 @@ IN_ORDER = [
 ]
 
 
-def test_oracle_is_in_the_order_of_its_commits() -> None:
+def test_oracle_orders_changes_by_commit() -> None:
     found = decoded(IN_ORDER)
     places = places_or_reasons(found)
     assert places == sorted(places)
@@ -63,7 +63,7 @@ def test_oracle_is_in_the_order_of_its_commits() -> None:
     assert {(one.source, one.table) for one in found} == {("oracle:srv", "HR.JOBS")}
 
 
-def test_a_spec_can_put_all_of_oracle_in_the_order_of_its_scns() -> None:
+def test_a_spec_can_order_all_oracle_sources_by_scn() -> None:
     lines = [
         oracle(version="1.5.4.Final", scn="20", commit_scn="20"),
         oracle(scn="21", commit_scn=None, lcr_position="0000000002"),
@@ -75,7 +75,7 @@ def test_a_spec_can_put_all_of_oracle_in_the_order_of_its_scns() -> None:
     assert all(place.startswith("0000-0000000000000000-") for place in places)
 
 
-def test_one_source_of_oracle_can_be_known_to_be_in_the_order_of_its_scns() -> None:
+def test_a_decoder_can_order_one_oracle_source_by_scn() -> None:
     lines = [
         oracle(scn="21", commit_scn="20"),
         oracle("r", scn="21", commit_scn="30"),
@@ -90,21 +90,21 @@ def test_one_source_of_oracle_can_be_known_to_be_in_the_order_of_its_scns() -> N
     assert places[4].startswith("0000-0000000000000016-")
 
 
-def test_events_of_oracle_that_say_nothing_are_of_the_one_declared_table() -> None:
+def test_an_oracle_event_without_a_table_belongs_to_the_only_declared_table() -> None:
     source = dict.fromkeys(("connector", "db", "schema", "table")) | {"scn": "21", "commit_scn": "22", "name": None}
     line = event("c", after={"ID": 1}, source=ORACLE | source)
     assert [one.table for one in decoded([line], ["HR.JOBS"])] == ["HR.JOBS"]
     assert places_or_reasons(decoded([line], ["HR.JOBS", "HR.PEOPLE"])) == ["source.table is missing"]
 
 
-def test_a_change_of_oracle_has_the_time_of_its_commit_unless_that_is_before_it() -> None:
+def test_an_oracle_change_has_its_commit_time_unless_that_is_earlier() -> None:
     stamps = [(5_000, 7_000), (5_000, 700), (5_000, None)]
     lines = [oracle(scn="1", commit_scn="2", ts_ms=ts, commit_ts_ms=committed) for ts, committed in stamps]
     assert [one.commit_us for one in decoded(lines)] == [7_000_000, 5_000_000, 5_000_000]
 
 
-def test_the_pairs_of_oracle_hold() -> None:
-    if not DATA.is_dir():  # the same pair as in the recordings' folder
+def test_oracle_positions_have_the_order_of_the_collected_pairs() -> None:
+    if not DATA.is_dir():  # one pair of the recordings
         pairs = [({"scn": "9999", "commit_scn": "10000"}, {"scn": "10001", "commit_scn": "10002"})]
     else:
         known = map(json.loads, (DATA / "ordering" / "pairs.jsonl").read_text().splitlines())
@@ -134,12 +134,12 @@ UNPLACED = {
 
 
 @pytest.mark.parametrize(("line", "reason"), UNPLACED.items())
-def test_a_streamed_change_needs_a_position(line: str, reason: str | None) -> None:
+def test_a_streamed_change_without_a_position_is_rejected(line: str, reason: str | None) -> None:
     (one,) = decoded([line])
     assert (one.reason, one.position) == (reason, None if reason is None else one.position)
 
 
-def test_sql_server_compares_numbers_and_keeps_the_halves_of_a_key_change() -> None:
+def test_sql_server_compares_numbers_and_orders_the_halves_of_a_key_change() -> None:
     lines = [
         sqlserver("c", "00000027:00000758:0005", "00000027:00000758:0003", 1),
         sqlserver("u", "00000027:00000a58:0005", "00000027:00000758:0003", 2),
@@ -155,14 +155,14 @@ def test_sql_server_compares_numbers_and_keeps_the_halves_of_a_key_change() -> N
     assert found[0].tx_id == "00000027:00000758:0005"
 
 
-def test_a_spec_can_name_the_database_of_a_table_of_sql_server() -> None:
+def test_a_spec_can_name_the_database_of_a_sql_server_table() -> None:
     lines = [event("r", after={"id": 1}, source=SQLSERVER | {"db": db}) for db in ("a", "b", "c")]
     declared = ["a.dbo.jobs", "b.dbo.jobs", "dbo.jobs"]
     assert [one.table for one in decoded(lines, declared)] == declared
     assert {one.table for one in decoded(lines)} == {"dbo.jobs"}
 
 
-def test_tables_of_binlogs_are_named_by_database_and_ordered_by_the_number_of_the_file() -> None:
+def test_binlog_events_name_the_database_and_are_ordered_by_file_number() -> None:
     place: dict[str, Any] = {
         "file": "mysql-bin.999999",
         "pos": 255,
@@ -189,11 +189,11 @@ POSTGRESQL = {
 
 
 @pytest.mark.parametrize(("line", "place"), POSTGRESQL.items())
-def test_postgresql_is_ordered_by_the_commit_before_and_the_lsn(line: str, place: str) -> None:
+def test_postgresql_orders_changes_by_the_previous_commit_and_the_lsn(line: str, place: str) -> None:
     assert places_or_reasons(decoded([line])) == [place]
 
 
-def test_a_window_closes_after_all_changes_of_the_commit_that_its_mark_names() -> None:
+def test_a_window_closes_after_all_changes_of_its_commit() -> None:
     row = {"id": "0b6f1c3e-7d42-4f7b-9a55-2f0e4f0c9d11-close", "type": "snapshot-window-close", "data": None}
     source = SQLSERVER | {"commit_lsn": "1:2:3", "change_lsn": "1:2:1", "event_serial_no": 1}
     (closed,) = decoded([event("c", after=row, source=source)])

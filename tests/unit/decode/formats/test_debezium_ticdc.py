@@ -1,4 +1,4 @@
-"""Debezium's events as TiCDC writes them: the TSO of the commit is their place.
+"""Debezium's events as TiCDC writes them. The TSO of the commit is their position.
 
 https://docs.pingcap.com/tidb/stable/ticdc-debezium/
 """
@@ -69,7 +69,7 @@ def test_a_watermark_and_a_schema_change_are_control_events() -> None:
     assert (mark.commit_us, mark.table) == (MILLIS * 1_000, None)
 
 
-def test_a_truncate_is_known_by_its_statement() -> None:
+def test_a_truncate_is_detected_by_its_statement() -> None:
     (event,) = read(line(ddl="TRUNCATE TABLE `test`.`table1`", databaseName="test", schemaName=None, tableChanges=[]))
     assert outcome(event) == ("truncate", "stream")
     assert (event.table, event.position, event.commit_us) == ("test.table1", f"{PLACE}-1", MILLIS * 1_000)

@@ -1,4 +1,4 @@
-"""Messages of AWS DMS to Kafka and Kinesis: what they are, their order, and the row before."""
+"""Messages of AWS DMS to Kafka and Kinesis: their kinds, their order, and the row before a change."""
 
 import json
 import random
@@ -11,7 +11,7 @@ from siltstone.engine.decode.formats.dms import log_segment
 from siltstone.engine.decode.source_decoder import decode_messages
 from siltstone.engine.spec.model import SourceSpec
 
-# As DMS wrote them for a table of PostgreSQL, with transaction details, control details and before images.
+# Messages that DMS wrote for a table of PostgreSQL, with transaction details, control details and before images.
 CREATE = {
     "control": {
         "table-def": {
@@ -125,7 +125,7 @@ def test_the_messages_of_a_table_are_its_changes() -> None:
     assert (events[2].commit_us, events[2].ingest_us) == (1722214697974340, 1722214697983670)
 
 
-def test_the_row_before_is_known_whole_or_by_its_key() -> None:
+def test_the_before_image_is_complete_or_has_the_key() -> None:
     whole = NEW_KEY | {"before-image": {"age": 1, "attributes": None, "id": 46, "name": "x"}}
     changed = UPDATE | {"before-image": {"age": 30}}
     events = decoded(UPDATE, NEW_KEY, whole, changed, DELETE)
@@ -135,19 +135,19 @@ def test_the_row_before_is_known_whole_or_by_its_key() -> None:
     assert json.loads(event.before or b"") == {"name": "Jane", "id": 46}
 
 
-def test_a_load_names_its_key_by_its_value() -> None:
+def test_a_load_shows_its_key_column_by_the_key_value() -> None:
     twice = LOAD | {"data": LOAD["data"] | {"age": 42}}
     events = decoded(LOAD, twice, INSERT)
     assert [e.key_schema for e in events] == ['{"keys":["id"]}', None, None]
 
 
 @pytest.mark.parametrize("places", [MYSQL, SQL_SERVER, ORACLE])
-def test_positions_in_a_log_are_ordered_as_its_numbers_are(places: list[str]) -> None:
+def test_log_positions_have_the_order_of_their_numbers(places: list[str]) -> None:
     shuffled = random.Random(1).sample(places, len(places))
     assert sorted(shuffled, key=log_segment) == places
 
 
-def test_changes_are_in_the_order_of_their_commits_wherever_they_stand() -> None:
+def test_changes_have_the_order_of_their_commits_in_any_order_of_delivery() -> None:
     second = INSERT | {"metadata": INSERT["metadata"] | {"transaction-record-id": 2}}
     tenth = INSERT | {"metadata": INSERT["metadata"] | {"transaction-record-id": "10"}}
     events = decoded(DELETE, NEW_KEY, tenth, second, UPDATE, INSERT)
@@ -156,7 +156,7 @@ def test_changes_are_in_the_order_of_their_commits_wherever_they_stand() -> None
     ]  # fmt: skip
 
 
-def test_without_transaction_details_the_place_of_delivery_is_the_order() -> None:
+def test_without_transaction_details_the_order_of_delivery_counts() -> None:
     details = ("commit-timestamp", "stream-position", "transaction-record-id")
     bare = [m | {"metadata": {k: v for k, v in m["metadata"].items() if k not in details}} for m in (DELETE, INSERT)]
     first, second, by_log = decoded(*bare, INSERT)
@@ -169,7 +169,7 @@ def test_without_transaction_details_the_place_of_delivery_is_the_order() -> Non
     assert [(e.channel, e.kafka_partition, e.kafka_offset) for e in in_topic] == [("t", 1, 9), ("t", 1, 10)]
 
 
-def test_a_topics_record_holds_a_message_as_text_or_as_an_object() -> None:
+def test_the_value_of_a_topic_record_is_a_message_as_text_or_as_an_object() -> None:
     bare, inside, as_text, null = decoded(
         INSERT, {"value": INSERT}, {"value": json.dumps(INSERT)}, {"value": None, "topic": "t"}
     )
@@ -178,13 +178,13 @@ def test_a_topics_record_holds_a_message_as_text_or_as_an_object() -> None:
     assert [event.control_kind for event in decoded(b"null")] == ["null_message"]
 
 
-def test_numbers_keep_their_digits() -> None:
+def test_numbers_keep_all_digits() -> None:
     text = json.dumps(INSERT).replace("31", "12345678901234567890.1234567890123456789")
     (event,) = decoded(text.encode())
     assert b"12345678901234567890.1234567890123456789" in (event.after or b"")
 
 
-def test_what_is_malformed_is_rejected_with_its_reason() -> None:
+def test_malformed_messages_are_rejected_with_a_reason() -> None:
     def without(*names: str, **others: Any) -> dict[str, Any]:
         metadata = {k: v for k, v in INSERT["metadata"].items() if k not in names}
         return INSERT | {"metadata": metadata | {k.replace("_", "-"): v for k, v in others.items()}}

@@ -1,4 +1,4 @@
-"""DTS's Avro records: what each is, both generations of them, every kind of value, keys that change, bad bytes."""
+"""DTS's Avro records: their kinds, both generations, all kinds of values, key changes, invalid bytes."""
 
 import base64
 import json
@@ -41,7 +41,7 @@ def decoded(texts: list[str], **keys: tuple[str, ...]) -> list[Event]:
 
 
 def row(*values: tuple[int, Any], **more: Any) -> dict[str, Any]:
-    """The image after an INSERT of values, each with the number of its column's type, by the columns' numbers."""
+    """The image after an INSERT of values, by column number. Each value has the number of its column's type."""
     types = {str(at): kind for at, (kind, _) in enumerate(values)}
     (event,) = decoded([line(record("INSERT", types, None, [value for _, value in values], **more))])
     assert event.reason is None
@@ -125,7 +125,7 @@ CASES: list[tuple[str, tuple[str, str | None, str | None]]] = [
 
 
 @pytest.mark.parametrize(("given", "expected"), CASES)
-def test_a_record_is_a_change_a_control_event_or_a_reject_with_its_reason(
+def test_a_record_is_a_change_a_control_event_or_a_reject_with_a_reason(
     given: str, expected: tuple[str, str | None, str | None]
 ) -> None:
     (found,) = decoded([given])
@@ -133,7 +133,7 @@ def test_a_record_is_a_change_a_control_event_or_a_reject_with_its_reason(
     assert (found.kind, outcome, found.table) == expected
 
 
-def test_what_is_around_the_row_is_kept_and_both_generations_are_the_same() -> None:
+def test_the_fields_around_the_row_are_kept_in_both_generations() -> None:
     made = record("INSERT", MYSQL, None, ONE, sourceTxid="0", tags={"GTID": "g:1"})
     insert, short = decoded([line(made), line(made, born=False)])
     assert (insert.position, insert.commit_us) == (f"0000-{7:016X}-{100:016X}", SECOND * 1_000_000)
@@ -150,7 +150,7 @@ def test_a_read_has_a_time_and_no_position() -> None:
     assert (found.position, found.origin, found.commit_us) == (None, "snapshot", SECOND * 1_000_000)
 
 
-def test_control_events_say_what_the_record_says() -> None:
+def test_control_events_keep_the_content_of_the_record() -> None:
     statement, filler = decoded([ddl("create table a (id int)"), base64.b64encode(bytes(48)).decode()])
     written = json.loads(statement.control or b"")
     assert (written["operation"], written["statement"], written["objectName"]) == (
@@ -166,13 +166,13 @@ ORDERED = [("999@9", "4@10"), ("9@78", "10@78"), ("7", "10"), ("0/9<->1", "0/A<-
 NOWHERE = ["0@0", "0<->0", "", "x", "1@", "@", " 1@2", "1@2@3", "1<->2<->3", "-1@2", "9" * 19 + "@1", "FFFFFFFF/1"]
 
 
-def test_positions_are_numbers_file_first() -> None:
+def test_positions_are_ordered_by_file_number_then_offset() -> None:
     texts = [line(record("INSERT", MYSQL, None, ONE, position=place)) for pair in ORDERED for place in pair]
     places = [event.position or "" for event in decoded(texts)]
     assert [pair for pair, n in zip(ORDERED, range(0, 10, 2), strict=True) if not "" < places[n] < places[n + 1]] == []
 
 
-def test_what_is_no_position_is_none() -> None:
+def test_a_change_with_an_invalid_position_is_rejected() -> None:
     found = decoded([line(record("INSERT", MYSQL, None, ONE, position=place)) for place in NOWHERE])
     assert [event.reason for event in found] == [
         f'a streamed change without a position (sourcePosition "{place}")' for place in NOWHERE
@@ -185,7 +185,7 @@ TWO = [integer(2), text("a")]
 UPDATES: list[tuple[list[Any], str, list[str]]] = [
     (TWO, '{"PRIMARY":["id"]}', ["delete", "insert"]),
     ([integer(1), text("b")], '{"PRIMARY":["id"]}', ["update"]),
-    (TWO, '{"a":["name"],"b":["id"]}', ["update"]),  # no one key is the table's
+    (TWO, '{"a":["name"],"b":["id"]}', ["update"]),  # several keys: none is the key of the table
     (["NONE", text("b")], '{"PRIMARY":["id"]}', ["update"]),
     (TWO, '{"Primary":["id"],"a":["name"]}', ["delete", "insert"]),
     (TWO, '{"PRIMARY":[],"a":["id"]}', ["delete", "insert"]),
@@ -207,23 +207,23 @@ def test_an_update_of_the_key_is_a_delete_and_an_insert(after: list[Any], keys: 
         assert delete.position == insert.position
 
 
-def test_declared_keys_count_more_than_those_of_the_record() -> None:
+def test_declared_keys_override_the_keys_of_the_record() -> None:
     texts = [line(record("UPDATE", MYSQL, ONE, TWO, keys='{"PRIMARY":["name"]}'))]
     assert [event.op for event in decoded(texts)] == ["update"]
     assert [event.op for event in decoded(texts, items=("id",))] == ["delete", "insert"]
 
 
-def test_absent_is_not_null() -> None:
+def test_an_absent_value_is_not_null() -> None:
     texts = [
         line(record("UPDATE", MYSQL, [integer(1), "NONE"], [integer(1), text("b")])),
         line(record("UPDATE", MYSQL | {"n": 3}, [integer(1), text("b"), None], [integer(1), "NONE", "NULL"])),
     ]
     whole, partial = decoded(texts)
-    assert (whole.before, whole.after) == (None, b'{"id":"1","name":"b"}')  # no image before that lacks columns
+    assert (whole.before, whole.after) == (None, b'{"id":"1","name":"b"}')  # the image before has all columns
     assert (partial.before, partial.after) == (b'{"id":"1","name":"b","n":null}', b'{"id":"1","n":null}')
 
 
-def test_keys_that_the_image_after_lacks_are_those_of_the_image_before() -> None:
+def test_keys_absent_from_the_after_image_come_from_the_before_image() -> None:
     two, none = {"a": 3, "b": 3, "v": 253}, "NONE"
     old, keys = [integer(1), integer(2), text("x")], '{"PRIMARY":["a","b"]}'
     moved, kept = [none, integer(3), none], [none, none, text("y")]
@@ -237,7 +237,7 @@ def test_keys_that_the_image_after_lacks_are_those_of_the_image_before() -> None
 
 # --- values ---------------------------------------------------------------------------------------------------------
 
-BLOB = b"x" * 100  # more than a line of MIME's base64 holds
+BLOB = b"x" * 100  # more than MIME's line of base64
 EMOJI = "a\U0001f600\x00\"\\\n'"
 VALUES: list[tuple[int, Any, str | None]] = [
     (8, integer(-(2**63)), "-9223372036854775808"),
@@ -295,12 +295,12 @@ def test_every_kind_of_value_is_text() -> None:
 @pytest.mark.parametrize(
     "parts", [(2020, 1), (2020, None, None, 5, 0, 0), (2020, 1, 1, -1, 0, 0), (2020, 1, 1, 5), (2020, 100, 1), ()]
 )
-def test_parts_that_are_no_time_cannot_be_read(parts: tuple[int | None, ...]) -> None:
+def test_parts_that_are_not_a_time_are_rejected(parts: tuple[int | None, ...]) -> None:
     (found,) = decoded([line(record("INSERT", MYSQL, None, [integer(1), moment(*parts)]))])
     assert found.reason == 'a value cannot be read: column "name"'
 
 
-def test_other_sources_count_nanoseconds() -> None:
+def test_fractions_of_other_sources_are_nanoseconds() -> None:
     at = (180, moment(2020, 1, 1, 0, 0, 0, 123456789)), (180, zoned("Z", 2020, 1, 1, 0, 0, 0, 123456789))
     written = {"0": "2020-01-01 00:00:00.123456", "1": "2020-01-01 00:00:00.123456Z"}
     assert row(*at, source="Oracle") == written
@@ -322,25 +322,25 @@ FACTS: list[tuple[Any, Any, str]] = [
 
 
 @pytest.mark.parametrize(("before", "after", "fact"), FACTS)
-def test_values_say_what_the_number_of_a_type_does_not(before: Any, after: Any, fact: str) -> None:
+def test_values_give_the_facts_that_a_type_number_lacks(before: Any, after: Any, fact: str) -> None:
     types = {"id": 3, "n": 246, "blob": 252}
     old, new = [integer(1), before, blob(b"")], [integer(1), after, None]
     update, insert = decoded([line(record("UPDATE", types, old, new)), line(record("INSERT", types, None, new))])
     assert json.loads(update.row_schema or "")["facts"] == f";{fact};b"
-    assert update.schema_hash == insert.schema_hash  # of the same columns, whatever their values
+    assert update.schema_hash == insert.schema_hash  # the schemas have the same columns, whatever the values are
 
 
 # --- bytes ----------------------------------------------------------------------------------------------------------
 
 
-def test_records_of_one_table_can_have_other_columns() -> None:
+def test_records_of_one_table_can_have_different_columns() -> None:
     others = {"id": 3, "title": 253}
     texts = [line(record("INSERT", types, None, ONE)) for types in (MYSQL, others, MYSQL, MYSQL)]
     found = [list(json.loads(event.after or b"")) for event in decoded(texts)]
     assert found == [["id", "name"], ["id", "title"], ["id", "name"], ["id", "name"]]
 
 
-def test_no_damage_to_bytes_ends_a_batch_or_passes_for_a_record() -> None:
+def test_damaged_bytes_are_rejected_and_never_end_a_batch() -> None:
     draw = random.Random(5)
     good = encoded(record("UPDATE", MYSQL, ONE, [integer(1), text("b" * 40)]))
     texts, kinds = [], []
@@ -358,7 +358,7 @@ def test_no_damage_to_bytes_ends_a_batch_or_passes_for_a_record() -> None:
         texts.append(base64.b64encode(data).decode())
     events = decoded(texts)
     assert [event.line for event in events] == list(range(1, len(texts) + 1))
-    # A length inside a text is text; everywhere else it makes the reader ask for more than there is.
+    # A changed length inside a text stays text. Everywhere else the reader needs more bytes than there are.
     assert {event.reason for event, kind in zip(events, kinds, strict=True) if kind != "long"} == {NO_RECORD}
     assert sum(event.kind == "reject" for event, kind in zip(events, kinds, strict=True) if kind == "long") > 20
 
@@ -391,10 +391,10 @@ CHARSETS = [
 
 
 @pytest.mark.parametrize(("charset", "data", "expected"), CHARSETS)
-def test_a_value_is_read_in_its_own_character_set(charset: str, data: bytes, expected: str) -> None:
+def test_a_value_is_decoded_with_its_own_character_set(charset: str, data: bytes, expected: str) -> None:
     assert row((253, text(data, charset))) == {"0": expected}
 
 
 @pytest.mark.parametrize("charset", ["klingon", "hex", "unicode_escape", "idna", "undefined", "a\x00b", "é"])
-def test_a_name_of_no_character_set_reads_nothing(charset: str) -> None:
+def test_an_unknown_character_set_decodes_nothing(charset: str) -> None:
     assert decoded_text(b"a", charset) is None

@@ -1,4 +1,4 @@
-"""GoldenGate's operations: both layouts, what was not logged, key changes, and places in the trail."""
+"""GoldenGate's operations: both layouts, values that were not logged, key changes, and positions in the trail."""
 
 import json
 import random
@@ -26,7 +26,7 @@ from siltstone.engine.spec.model import SourceSpec
 SOURCE = SourceSpec("goldengate-json", "/data/ogg/*.jsonl")
 TABLE = "QASOURCE.TCUSTORD"
 DECLARED = {TABLE: ("ORDER_ID",)}
-# As the documentation of the JSON formatter has them.
+# Operations of the documentation of the JSON formatter.
 INSERT = (
     '{"table":"QASOURCE.TCUSTORD","op_type":"I","op_ts":"2015-11-05 18:45:36.000000",'
     '"current_ts":"2016-10-05T10:15:51.267000","pos":"00000000000000002928","after":{"CUST_CODE":"WILL",'
@@ -80,7 +80,7 @@ def test_a_documented_insert_is_the_same_in_both_layouts(text: str) -> None:
     assert event.position == "0000-0000000000000000-0000000000000B70"
 
 
-def test_a_documented_delete_leaves_out_what_is_missing() -> None:
+def test_a_documented_delete_omits_missing_columns() -> None:
     (event,) = decoded(DELETE, declared={})
     assert (event.op, loaded(event.before), event.tx_id) == (
         "delete", {"CUST_CODE": "DAVE", "ORDER_ID": "600"}, "9.0.80330",
@@ -120,7 +120,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("text", "what"), KINDS)
-def test_every_message_is_a_change_a_control_event_or_a_reject_with_its_reason(text: str, what: str) -> None:
+def test_every_message_is_a_change_a_control_event_or_a_reject_with_a_reason(text: str, what: str) -> None:
     (event,) = decoded(text)
     assert (event.op or event.control_kind or event.reason) == what
     assert event.table == (TABLE if TABLE in str(text) and what not in (WRONG_TYPE, "not JSON") else None)
@@ -135,7 +135,7 @@ UPDATES = [
     ({"before": None, "after": AFTER}, [("update", None, AFTER)]),
     ({"before": {"ORDER_ID": 1}, "after": AFTER}, [("update", None, AFTER)]),
     ({"before": BEFORE | {"B": 5}, "after": AFTER}, [("update", BEFORE | {"B": 5}, AFTER | {"B": 5})]),
-    ({"before": {"A": "x"}, "after": AFTER}, [("update", None, AFTER)]),  # a key that was not logged is no other key
+    ({"before": {"A": "x"}, "after": AFTER}, [("update", None, AFTER)]),  # an absent key did not change
     (
         {"before": BEFORE, "after": {"ORDER_ID": 2}},
         [("delete", BEFORE, None), ("insert", None, {"ORDER_ID": 2, "A": "x"})],
@@ -147,7 +147,7 @@ UPDATES = [
 
 @pytest.mark.parametrize("op", ["U", "K"])
 @pytest.mark.parametrize(("fields", "changes"), UPDATES)
-def test_an_update_has_what_was_logged(op: str, fields: Any, changes: list[Any]) -> None:
+def test_an_update_has_the_logged_columns(op: str, fields: Any, changes: list[Any]) -> None:
     found = decoded(operation(op, **fields))
     assert [(e.op, loaded(e.before), loaded(e.after)) for e in found] == changes
     assert len({e.position for e in found}) == 1
@@ -156,12 +156,12 @@ def test_an_update_has_what_was_logged(op: str, fields: Any, changes: list[Any])
         assert loaded(found[1].old_key) == loaded(found[0].before)
 
 
-def test_keys_of_the_spec_come_before_those_of_an_operation() -> None:
+def test_declared_keys_override_the_keys_of_an_operation() -> None:
     text = operation("U", before=BEFORE, after=AFTER, primary_keys=["A"])
     assert [len(decoded(text, declared=tables)) for tables in (DECLARED, {TABLE: None}, {})] == [1, 2, 2]
 
 
-def test_metadata_is_no_column_of_the_row_layout() -> None:
+def test_metadata_fields_are_not_columns_in_the_row_layout() -> None:
     more = {"current_ts": "x", "primary_keys": ["ORDER_ID"], "tokens": {"TXID": "1.2"}, "csn": "9", "txind": "WHOLE"}
     (event,) = decoded(operation("I", **more, value=1, offset="o", B_isMissing=True, B=None, C_isMissing=True))
     assert loaded(event.after) == {"value": 1, "offset": "o", "C_isMissing": True}
@@ -169,7 +169,7 @@ def test_metadata_is_no_column_of_the_row_layout() -> None:
     assert decoded(operation("I", xid="3.4", **more, **AFTER))[0].tx_id == "3.4"
 
 
-def test_places_in_the_trail_are_numbers() -> None:
+def test_positions_in_the_trail_are_compared_as_numbers() -> None:
     places = ["00000000000000002928", "00000000009999999999", "00000000010000000010", "000000000020000000001", "42"]
     texts = [operation("I", after=AFTER, pos=pos) for pos in places]
     in_order = [4, 0, 1, 2, 3]
@@ -178,7 +178,7 @@ def test_places_in_the_trail_are_numbers() -> None:
     assert [number for _, number in found] == in_order
 
 
-def test_operations_without_a_place_are_where_they_were_delivered() -> None:
+def test_operations_without_a_position_get_the_place_of_delivery() -> None:
     text = operation("I", after=AFTER, pos=...)
     (event,) = decoded(text)
     assert event.position == f"0001-{b'a.jsonl'.hex().upper()}-0000000000000001-00000000"
@@ -198,7 +198,7 @@ def test_operations_without_a_place_are_where_they_were_delivered() -> None:
         ("2026-05-26T04:31:23.000000Z", "Europe/Berlin", 4),
     ],
 )
-def test_a_time_without_a_zone_is_in_that_of_the_source(time: str, zone: str, hour: int) -> None:
+def test_a_time_without_a_zone_has_the_zone_of_the_source(time: str, zone: str, hour: int) -> None:
     (event,) = decoded(operation("I", op_ts=time, after=AFTER), source=replace(SOURCE, time_zone=zone))
     assert event.commit_us is not None
     assert event.commit_us // 3_600_000_000 % 24 == hour

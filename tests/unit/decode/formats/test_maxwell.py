@@ -1,4 +1,4 @@
-"""Maxwell's rows: what each one is, updates and their old values, key changes, bootstraps, and positions."""
+"""Maxwell's rows: their kinds, updates and their old values, key changes, bootstraps, and positions."""
 
 import json
 import random
@@ -24,7 +24,7 @@ from siltstone.engine.spec.model import SourceSpec
 
 SOURCE = SourceSpec("maxwell-json", "/data/maxwell/*.jsonl")
 DECLARED = {"test.e": ("id",)}
-# As https://maxwells-daemon.io/dataformat/ has them.
+# Rows of the documentation, https://maxwells-daemon.io/dataformat/.
 INSERT = (
     '{"database":"test","table":"e","type":"insert","ts":1477053217,"xid":23396,"commit":true,'
     '"position":"master.000006:800911","server_id":23042,"thread_id":108,'
@@ -54,7 +54,7 @@ def loaded(text: bytes | None) -> Any:
     return None if text is None else json.loads(text)
 
 
-def test_a_documented_insert() -> None:
+def test_a_documented_insert_is_decoded() -> None:
     (event,) = decoded(INSERT, declared={})
     assert (event.table, event.op, event.origin, event.connector, event.source) == (
         "test.e", "insert", "stream", "maxwell", "maxwell",
@@ -100,13 +100,13 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("text", "what"), KINDS)
-def test_every_message_is_a_change_a_control_event_or_a_reject_with_its_reason(text: str, what: str) -> None:
+def test_every_message_is_a_change_a_control_event_or_a_reject_with_a_reason(text: str, what: str) -> None:
     (event,) = decoded(text)
     assert (event.op or event.control_kind or event.reason) == what
     assert event.table == ("test.e" if '"e"' in str(text) and what not in (WRONG_TYPE, "not JSON") else None)
 
 
-def test_a_row_without_a_database_is_rejected_and_statements_of_a_database_are_not() -> None:
+def test_a_row_without_a_database_is_rejected_and_a_database_statement_is_not() -> None:
     found = decoded(row(database=""), row("database-create", None, table=None))
     assert [event.reason or event.control_kind for event in found] == [NO_TABLE, "ddl"]
 
@@ -132,7 +132,7 @@ UPDATES = [
 
 
 @pytest.mark.parametrize(("data", "old", "changes"), UPDATES)
-def test_old_has_what_an_update_changed(data: Any, old: Any, changes: list[Any]) -> None:
+def test_old_has_the_columns_that_an_update_changed(data: Any, old: Any, changes: list[Any]) -> None:
     found = decoded(row("update", data, old=old))
     assert [(e.op, loaded(e.before), loaded(e.after)) for e in found] == changes
     assert len({e.position for e in found}) == 1
@@ -142,7 +142,7 @@ def test_old_has_what_an_update_changed(data: Any, old: Any, changes: list[Any])
         assert [e.text is not None for e in found] == [True, False]
 
 
-def test_keys_of_the_spec_come_before_those_of_a_row() -> None:
+def test_declared_keys_override_the_keys_of_a_row() -> None:
     text = row("update", {"id": 1, "a": "y"}, old={"a": "x"}, primary_key_columns=["a"])
     assert [len(decoded(text, declared=tables)) for tables in (DECLARED, {"test.e": None}, {})] == [1, 2, 2]
 
@@ -152,12 +152,12 @@ def test_a_read_of_a_bootstrap_has_a_time_and_no_position() -> None:
     assert (event.op, event.origin, event.position, event.commit_us) == ("read", "snapshot", None, 1477053217_000000)
 
 
-def test_numbers_keep_all_their_digits() -> None:
+def test_numbers_keep_all_digits() -> None:
     text = row().replace('"x"', '18446744073709551615, "b": 12345678901234567890.10')
     assert decoded(text)[0].after == b'{"id": 1, "a": 18446744073709551615, "b": 12345678901234567890.10}'
 
 
-def test_positions_are_in_the_order_of_the_binlog_and_of_the_transaction() -> None:
+def test_positions_have_the_order_of_the_binlog_and_of_the_transaction() -> None:
     placed = [
         row(position="mysql-bin.999999:9", xoffset=0),
         row(position="mysql-bin.999999:9", xoffset=9),
@@ -172,7 +172,7 @@ def test_positions_are_in_the_order_of_the_binlog_and_of_the_transaction() -> No
     assert [e.tx_order for e in decoded(*placed)] == [0, 9, 10, None, None, 0]
 
 
-def test_rows_without_a_position_are_where_they_were_delivered() -> None:
+def test_rows_without_a_position_get_the_place_of_delivery() -> None:
     (event,) = decoded(row())
     assert event.position == f"0001-{b'a.jsonl'.hex().upper()}-0000000000000001-00000000"
     record = {"value": row(), "topic": "maxwell", "partition": 1, "offset": 2}
@@ -181,12 +181,12 @@ def test_rows_without_a_position_are_where_they_were_delivered() -> None:
         assert in_topic.position == "0001-000000000000-00000001-0000000000000002-00000000"
         assert (in_topic.channel, in_topic.kafka_partition, in_topic.kafka_offset) == ("maxwell", 1, 2)
     (other,) = decoded(row(table="f"))
-    assert (other.op, other.position) == ("insert", None)  # of a table that no spec declares: it decides nothing
+    assert (other.op, other.position) == ("insert", None)  # no spec declares the table
     (found,) = decoded(row(position="mysql-bin.000001:4"), source=replace(SOURCE, order="coordinates"))
     assert str(found.position).startswith("0001-")
 
 
-def test_a_gtid_names_a_transaction_and_push_ts_is_when_it_was_sent() -> None:
+def test_a_gtid_names_the_transaction_and_push_ts_is_the_sending_time() -> None:
     gtid = "3e11fa47-71ca-11e1-9e33-c80aa9429562:23"
     (event,) = decoded(row(gtid=gtid, push_ts=1659003342.123456))
     assert (event.tx_id, event.ingest_us) == (gtid, 1659003342_123456)

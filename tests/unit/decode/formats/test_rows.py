@@ -1,4 +1,4 @@
-"""Plain rows: the order of their sequences, their conditions, their times, and what has no place."""
+"""Plain rows: the order of their sequences, their conditions, their times, and rows without a position."""
 
 import json
 import random
@@ -73,7 +73,7 @@ def is_ascending(values: list[str | None]) -> bool:
 # --- order ----------------------------------------------------------------------------------------------------------
 
 
-def test_numbers_come_before_times_before_texts_each_in_their_order() -> None:
+def test_numbers_are_ordered_before_times_and_times_before_texts() -> None:
     drawn = random.Random(7)
     more = [Decimal(drawn.randint(-(10**20), 10**20)).scaleb(-drawn.randint(0, 20)) for _ in range(200)]
     numbers: list[Any] = [f'{{"n": {number:f}, "t": 1}}' for number in sorted({*NUMBERS, *more})]
@@ -95,11 +95,11 @@ def test_numbers_come_before_times_before_texts_each_in_their_order() -> None:
         ),
     ],
 )
-def test_equal_values_have_one_place_however_they_are_written(kind: str, values: list[Any]) -> None:
+def test_equal_values_have_the_same_position_in_any_spelling(kind: str, values: list[Any]) -> None:
     assert len(set(places(values, "+01:00", sequence_by=(("n", kind),)))) == 1
 
 
-def test_what_is_no_number_is_text() -> None:
+def test_values_that_are_not_numbers_are_texts() -> None:
     written = ["-5.", "-.5", "-.05", " .0", ".5", "1", "5.", " 7", "7.5\n", "10 ", ".", "+", "1.2.", "7 7"]
     found_places = places([{"n": n, "t": 1} for n in written], time_by="t")
     assert is_ascending(found_places[:-4])
@@ -116,7 +116,7 @@ def test_numbers_with_powers_of_ten_are_ordered_by_their_value() -> None:
     assert set(reasons(none, sequence_by=(("n", "number"),))) == {'sequence column "n": the value is not a number'}
 
 
-def test_a_number_with_a_power_of_ten_is_the_number_written_out() -> None:
+def test_a_number_with_a_power_of_ten_equals_the_number_in_full() -> None:
     drawn = random.Random(11)
     numbers = [f"{drawn.randint(-(10**9), 10**9) / 1000}e{drawn.randint(-40, 40)}" for _ in range(200)]
     alike = [("15e2", "1500"), ("+001.50E+003", "1500"), ("-12.5e0", "-12.5"), ("0.0e999", "0"), ("-0e-5", "0")]
@@ -143,7 +143,7 @@ def test_a_number_with_a_power_of_ten_is_the_number_written_out() -> None:
         assert plain_number(text) is None, text
 
 
-def test_numbers_in_json_keep_all_their_digits() -> None:
+def test_numbers_in_json_keep_all_digits() -> None:
     ordered = ["-1.5e29", "0", "4e-400", "1e-12", "0.30000000000000001", "0.30000000000000002", "1700000000.12345671",
                "1700000000.12345672", "12345678901234567.125", "12345678901234567.25", "199999999999999999999999",
                "2e23", "1e29", "100000000000000000000000000001.5"]  # fmt: skip
@@ -152,9 +152,9 @@ def test_numbers_in_json_keep_all_their_digits() -> None:
     assert in_json == places([{"n": number} for number in ordered])
 
 
-def test_bytes_are_ordered_as_bytes_where_the_file_or_the_spec_says_so() -> None:
+def test_bytes_are_ordered_as_bytes_if_the_file_or_the_spec_declares_them() -> None:
     ordered = sorted([bytes([0, 0, 0, n]) for n in (0, 104, 208, 255)] + [b"", b"\xd7m\xf8", b"\xd7m\xf8\xe7", b"\xff"])
-    base64 = [{"s": b64encode(value).decode(), "n": 7} for value in ordered]  # 1234 is three of them
+    base64 = [{"s": b64encode(value).decode(), "n": 7} for value in ordered]  # "1234" is the base64 of three bytes
     typed, any_kind, by_spec = (
         schema(s="binary", n="string"),
         (("s", "any"), ("n", "any")),
@@ -181,13 +181,13 @@ def test_objects_and_lists_have_no_order() -> None:
     assert set(reasons(texts, time_by="n")) == {'time column "n": the value is not a time'}
 
 
-def test_several_columns_order_one_after_the_other() -> None:
+def test_several_columns_give_the_order_one_after_the_other() -> None:
     rows = [{"s": s, "n": n} for s in ("a", "a-", "aa", "b") for n in (-1, 2, 10)]
     assert is_ascending(places(rows, sequence_by=(("s", "text"), ("n", "number"))))
 
 
 @pytest.mark.parametrize(("ties", "order"), [("delete", -1), ("upsert", 1), ("order", 0)])
-def test_the_spec_says_which_change_wins_a_tie(ties: str, order: int) -> None:
+def test_the_spec_sets_which_change_wins_a_tie(ties: str, order: int) -> None:
     one, two = places([{"n": 1, "op": "U"}, {"n": 1, "op": "D"}], delete_when="op = 'D'", ties=ties)
     assert (str(one) > str(two)) - (str(one) < str(two)) == order
 
@@ -195,7 +195,7 @@ def test_the_spec_says_which_change_wins_a_tie(ties: str, order: int) -> None:
 # --- times ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_time_is_the_instant_that_its_zone_says_however_it_is_written() -> None:
+def test_a_time_with_a_zone_is_the_same_in_every_spelling() -> None:
     clocks = ["10:00:00+09", "10:00:00.000 +0900", "01:00:00+00", "01:00:00Z", "01:00:00 UTC", "01:00:00.0UTC",
               "02:00:00 Europe/Berlin", "10:00:00 UTC+9", "10:00:00"]  # fmt: skip
     rows = [{"n": f"2024-01-01 {clock}"} for clock in clocks]
@@ -206,7 +206,7 @@ def test_a_time_is_the_instant_that_its_zone_says_however_it_is_written() -> Non
     assert set(wrong) == {'sequence column "n": the value is not a time'}
 
 
-def test_a_time_beyond_the_calendar_orders_its_row_and_is_dated_with_the_end_of_the_calendar() -> None:
+def test_a_time_beyond_the_calendar_gives_the_order_and_an_end_of_the_calendar() -> None:
     ends = ["0001-01-01T00:00:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999999-05:00"]
     rows = [{"n": end} for end in ends]
     assert times(rows, "Asia/Seoul", time_by="n") == [FIRST, FIRST, 253_402_300_799_000_000, LAST]
@@ -215,7 +215,7 @@ def test_a_time_beyond_the_calendar_orders_its_row_and_is_dated_with_the_end_of_
 
 
 @pytest.mark.parametrize(("digits", "second"), [(0, 10**3), (3, 10**3), (6, 10**6), (9, 10**9)])
-def test_a_number_is_the_time_that_the_digits_of_its_declared_type_say(digits: int, second: int) -> None:
+def test_the_digits_of_the_declared_type_set_the_unit_of_a_number(digits: int, second: int) -> None:
     same = [1_700_000_000 * second, f"{1_700_000_000 * second}.0", "2023-11-14T22:13:20Z", "2023-11-15 07:13:20"]
     counts = [-second, -1, 0, 1, second, 1_700_000_000 * second, 1_700_000_000 * second + 1]
     none = ["x", "1.5", 2**63, *([10**18] if digits < 9 else [])]
@@ -233,17 +233,17 @@ def test_a_number_is_the_time_that_the_digits_of_its_declared_type_say(digits: i
 @pytest.mark.parametrize(
     ("unit", "micros"), [("seconds", 10_500_000), ("milliseconds", 10_500), ("microseconds", 10), ("nanoseconds", 0)]
 )
-def test_a_number_can_count_the_time(unit: str, micros: int) -> None:
+def test_the_time_unit_sets_the_time_of_a_number(unit: str, micros: int) -> None:
     assert times(['{"n": 10.5}'], time_unit=unit) == [micros]
 
 
-def test_the_first_time_of_the_sequence_dates_a_row_else_its_first_number() -> None:
+def test_a_row_gets_the_first_time_of_its_sequence_or_its_first_number() -> None:
     sequence = (("a", "any"), ("b", "any"))
     rows = [{"a": 5, "b": "1970-01-01T00:00:01Z"}, {"a": 5, "b": 6}, {"a": "x", "b": 6}]
     assert times(rows, sequence_by=sequence) == [1_000_000, 5, 6]
 
 
-def test_infinity_orders_rows_but_dates_none() -> None:
+def test_infinity_gives_an_order_but_no_time() -> None:
     rows = [{"n": "-Infinity", "t": 7}, {"n": "1", "t": 8}, {"n": "Infinity", "t": 9}]
     assert times(rows, time_by="t") == [7, 8, 9]
     assert is_ascending(places(rows, time_by="t"))
@@ -255,7 +255,7 @@ def test_infinity_orders_rows_but_dates_none() -> None:
 # --- conditions -----------------------------------------------------------------------------------------------------
 
 
-def test_conditions_compare_numbers_by_all_their_digits() -> None:
+def test_conditions_compare_all_digits_of_numbers() -> None:
     long = "12345678901234567890123456789"
     for condition, alike, others in (
         ("x = 0", ["0", "-0.000", "0e5", '" .0 "', '"0."'], ["0.00000000001", "-1e-300", '""', "true", "null", '"."']),
@@ -285,7 +285,7 @@ def test_a_flag_is_true_or_false_or_a_number_and_a_number_can_be_compared_with_i
     assert found_ops == ["delete", "truncate", "delete", "update"]
 
 
-def test_conditions_compare_times_as_times_where_the_column_is_known_to_have_them() -> None:
+def test_conditions_compare_times_as_times_if_the_column_has_times() -> None:
     when = "x >= '2024-01-02T00:00:00+01:00'"
     texts = ["2024-01-02 03:00:00Z", "2024-01-01 23:00:00", "2024-01-01T22:59:59.999999999Z", "soon"]
     rows = [{"n": 1, "x": x} for x in [*texts, 1_704_150_000_000]]
@@ -297,7 +297,7 @@ def test_conditions_compare_times_as_times_where_the_column_is_known_to_have_the
     assert ops(rows, delete_when=when, declared=schema(x="timestamp"))[:3] == ["delete", "delete", "update"]
 
 
-def test_conditions_say_what_a_row_does_and_never_fail() -> None:
+def test_conditions_set_the_operation_of_a_row_and_never_fail() -> None:
     rows = [{"n": 1, "op": op, "x": x} for op in ("D", "T", None, 5) for x in (True, "x", 7, None)]
     found_ops = ops(rows, delete_when="op = 'D' AND x", truncate_when="op IN ('T', 5) AND x > 6.5")
     expected = {("D", 0): "delete", ("D", 2): "delete", ("T", 2): "truncate", (5, 2): "truncate"}
@@ -310,7 +310,7 @@ def test_conditions_say_what_a_row_does_and_never_fail() -> None:
 # --- events ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_row_is_the_image_after_a_change_and_of_a_delete_the_one_before() -> None:
+def test_a_row_is_the_after_image_of_a_change_and_the_before_image_of_a_delete() -> None:
     declared, when = schema(n="int"), {"delete_when": "op = 'D'", "truncate_when": "op = 'T'"}
     put, delete, truncate = found([{"n": 1}, {"n": 1, "op": "D"}, {"n": 1, "op": "T"}], declared=declared, **when)
     assert (put.after, put.before) == (put.text, None)
@@ -321,7 +321,7 @@ def test_a_row_is_the_image_after_a_change_and_of_a_delete_the_one_before() -> N
     assert put.schema_hash == delete.schema_hash is not None
 
 
-def test_a_row_without_a_place_is_rejected_with_its_reason() -> None:
+def test_a_row_without_a_position_is_rejected_with_a_reason() -> None:
     bad: list[Any] = ["{", "7", "nul", {"a": 1}, {"n": None}, {"n": "x"}, {"n": "NaN"}, '{"n": 1} {"n": 2}']
     bad += ['{"n": 1, "x": "\\ud800"}', '{"n": 1, "x": "\udcff"}', '{"n": NaN}']
     missing, unfit = 'sequence column "n" is null or missing', 'sequence column "n": the value is not a number'
@@ -333,13 +333,13 @@ def test_a_row_without_a_place_is_rejected_with_its_reason() -> None:
     assert {(row.kind, row.table) for row in rejected} == {("reject", "a.b")}
 
 
-def test_a_null_line_is_the_null_message_of_a_topic_but_not_in_a_file_with_columns() -> None:
+def test_a_null_line_is_a_null_message_except_in_a_file_with_columns() -> None:
     controls = found(["null", " null\r"])
     assert [(row.kind, row.control_kind, row.table) for row in controls] == [("control", "null_message", "a.b")] * 2
     assert [row.kind for row in found(["null"], declared=schema(n="string"))] == ["reject"]
 
 
-def test_a_row_that_the_spec_ignores_is_a_control_event_whatever_else_is_wrong_with_it() -> None:
+def test_an_ignored_row_is_a_control_event_even_if_it_is_invalid() -> None:
     types = ("insert", "update_preimage", "update_postimage", "delete")
     rows: list[Any] = [{"n": 1, "_change_type": kind} for kind in types]
     when = {"ignore_when": "_change_type = 'update_preimage'", "delete_when": "_change_type = 'delete'"}
@@ -352,21 +352,21 @@ def test_a_row_that_the_spec_ignores_is_a_control_event_whatever_else_is_wrong_w
     assert ops([{"n": 1, "op": "D"}], ignore_when="op IS NULL", delete_when="op = 'D'") == ["delete"]
 
 
-def test_a_record_with_a_problem_is_rejected_with_it() -> None:
+def test_a_record_with_a_read_problem_is_rejected_with_it() -> None:
     source = SourceSpec("rows", "x", rows=RowsSpec("a.b", (("n", "any"),)))
     (event,) = decode_messages([Message("a", 1, b'{"n": 1}', problem="a quote is not closed")], source, {})
     assert (event.kind, event.reason) == ("reject", "a quote is not closed")
 
 
-def test_columns_are_found_whatever_their_names_are() -> None:
+def test_columns_with_any_names_are_found() -> None:
     for name in ('a"b', "a\\b", "\u00e9", "a\nb", "", "class", "column_0"):
         assert times([{name: 5, "x": 1}], sequence_by=((name, "any"),)) == [5], name
     assert times(['{"n": 1, "n": 2}']) == [2]
 
 
-# --- the place of delivery, and snapshots -----------------------------------------------------------------------------
+# --- the order of delivery, and snapshots -----------------------------------------------------------------------------
 
-# AWS DMS on S3: a full load, changes with the time of their commit, and files named after the time of their writing.
+# AWS DMS on S3: a full load, changes with their commit times, and files named by the time of writing.
 BY_PLACE = (("ts", "any"), ("_file", "text"), ("_pos", "number"))
 LOADED = {"id": "1", "name": "Bob", "ts": "2024-01-01 12:00:00.000000"}
 
@@ -382,7 +382,7 @@ def in_files(files: dict[str, list[Any]], **settings: Any) -> list[Event]:
     return decode_messages(messages, source, {})
 
 
-def test_rows_at_one_place_of_a_sequence_are_in_the_order_of_delivery() -> None:
+def test_rows_with_the_same_sequence_value_have_the_order_of_delivery() -> None:
     at = {"ts": "2024-01-01 12:00:00.000000"}
     files = {
         "20240101-120100000.csv": [{"Op": "I", "n": 3} | at],
@@ -393,7 +393,7 @@ def test_rows_at_one_place_of_a_sequence_are_in_the_order_of_delivery() -> None:
     assert [event.line for event in found] == [*range(1, 12), 1]
 
 
-def test_the_time_in_the_name_of_a_file_labels_its_changes() -> None:
+def test_the_time_in_a_file_name_is_the_time_of_its_changes() -> None:
     names = ("20240101-120000123.csv", "x/2024-01-01T12-00-00.csv", "LOAD00000001.csv", "20241301-120000.csv", "1.csv")
     files = {name: [{"id": 1}] for name in names}
     by_delivery = (("_file", "text"), ("_pos", "number"))

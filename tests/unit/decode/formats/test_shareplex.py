@@ -1,4 +1,4 @@
-"""SharePlex's operations: what each one is, partial updates, key changes, and positions."""
+"""SharePlex's operations: their kinds, partial updates, key changes, and positions."""
 
 import json
 import pickle
@@ -77,13 +77,13 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("text", "what"), KINDS)
-def test_every_operation_is_a_change_a_control_event_or_a_reject_with_its_reason(text: str, what: str) -> None:
+def test_every_operation_is_a_change_a_control_event_or_a_reject_with_a_reason(text: str, what: str) -> None:
     (event,) = decoded(text)
     assert (event.op or event.control_kind or event.reason) == what
     assert event.table == TABLE
 
 
-def test_operations_that_name_no_table_are_those_of_the_only_spec() -> None:
+def test_operations_without_a_table_belong_to_the_only_spec() -> None:
     nameless = operation("ins", ROW, table=None)
     (of_two,) = decoded(nameless, declared=DECLARED | {"own.u": ("id",)})
     assert of_two.reason == "meta.table is missing, and more than one spec reads these files"
@@ -108,7 +108,7 @@ def test_operations_that_name_no_table_are_those_of_the_only_spec() -> None:
         ),
     ],
 )
-def test_an_update_is_laid_over_the_row_before(data: Any, key: Any, changes: list[Any]) -> None:
+def test_an_update_is_merged_with_the_row_before(data: Any, key: Any, changes: list[Any]) -> None:
     found = decoded(operation("upd", data, key))
     assert [(e.op, loaded(e.before), loaded(e.after)) for e in found] == changes
     if len(found) == 2:
@@ -117,7 +117,7 @@ def test_an_update_is_laid_over_the_row_before(data: Any, key: Any, changes: lis
         assert [e.text is not None for e in found] == [True, False]
 
 
-def test_halves_of_an_update_say_what_the_step_after_decoding_needs() -> None:
+def test_halves_of_an_update_have_the_fields_that_the_next_step_needs() -> None:
     before, after = decoded(operation("UPDATE BEFORE", ROW), operation("update_after", {"id": "2", "a": "z"}))
     assert (before.kind, before.before, before.event_id, before.tx_id, before.tx_order) == (
         "control", b'{"id": "1"}', "9", "1.2", 1,
@@ -126,7 +126,7 @@ def test_halves_of_an_update_say_what_the_step_after_decoding_needs() -> None:
     assert (loaded(after.key), after.before) == ({"id": "2"}, None)
 
 
-def test_scns_and_places_are_numbers_however_they_are_written() -> None:
+def test_scns_and_places_are_numbers_in_every_spelling() -> None:
     texts = [operation("ins", ROW, scn=scn, seq=seq, size="2") for scn, seq in ((10, "2"), ("9", 1), (10, "10"))]
     found = decoded(*texts, operation("ins", ROW, seq=None, size=None, idx="3/7"))
     assert [(e.tx_order, e.announced and e.announced.size) for e in found] == [(2, 2), (1, 2), (10, 2), (3, 7)]
@@ -138,7 +138,7 @@ LACKING = [{"scn": None}, {"scn": " "}, {"trans": None}, {"seq": None}]
 
 
 @pytest.mark.parametrize("lacking", LACKING)
-def test_a_change_without_an_scn_or_a_place_is_at_its_coordinates(lacking: dict[str, Any]) -> None:
+def test_a_change_without_an_scn_or_a_place_gets_its_coordinates(lacking: dict[str, Any]) -> None:
     text = operation("del", ROW, **lacking)
     (event,) = decoded(text)
     assert event.position == f"0001-{b'a.jsonl'.hex().upper()}-0000000000000001-00000000"
@@ -148,13 +148,13 @@ def test_a_change_without_an_scn_or_a_place_is_at_its_coordinates(lacking: dict[
     assert (strict.position, strict.reason) == (None, NO_PLACE)
 
 
-def test_the_spec_can_say_the_order() -> None:
+def test_the_spec_can_set_the_order() -> None:
     (event,) = decoded(operation("ins", ROW), source=replace(SOURCE, order="coordinates"))
     assert event.position is not None
     assert event.position.startswith("0001-")
 
 
-def test_a_place_that_is_none_and_a_table_that_nobody_reads_turn_no_order() -> None:
+def test_an_invalid_place_and_an_undeclared_table_do_not_change_the_order() -> None:
     assert decoded(operation("ins", ROW, seq=None, idx="x"))[0].reason == NO_PLACE
     (other,) = decoded(operation("del", ROW, scn=None, table="own.other"))
     assert (other.kind, other.position) == ("change", None)
@@ -172,14 +172,14 @@ def test_an_operation_is_the_same_in_a_topic_and_with_its_fields_in_any_order() 
 
 
 @pytest.mark.parametrize("number", ["12345678901234567.89", "2e23", "1234567890123456789012345", "1.10", "1e3"])
-def test_numbers_keep_all_their_digits(number: str) -> None:
+def test_numbers_keep_all_digits(number: str) -> None:
     texts = [operation("ins", {"id": "N"}), operation("upd", {"a": "N"}, {"id": "N"}), operation("del", {"id": "N"})]
     found = decoded(*[text.replace('"N"', number) for text in texts])
     written = [(e.after or e.before or b"").decode() for e in found]
     assert written == [f'{{"id": {number}}}', f'{{"id":{number},"a":{number}}}', f'{{"id": {number}}}']
 
 
-def test_no_damage_makes_the_decoder_raise_or_lose_a_line() -> None:
+def test_damaged_lines_neither_raise_nor_are_lost() -> None:
     draw = random.Random(4)
     whole = [text for text, _ in KINDS if isinstance(text, str)]
     whole += [operation("upd", {"a": None}, {"id": "1", "a": "x"}), json.dumps({"value": operation("ins", ROW)})]
@@ -193,13 +193,13 @@ def test_no_damage_makes_the_decoder_raise_or_lose_a_line() -> None:
     assert Counter(e.kind for e in found).keys() == {"change", "control", "reject"}
 
 
-def test_a_decoder_can_be_sent_to_a_worker() -> None:
+def test_a_decoder_can_be_pickled() -> None:
     decoder = pickle.loads(pickle.dumps(SharePlexDecoder(SOURCE, DECLARED)))
     assert len(decoder.events(Message("f", 1, operation("ins", ROW).encode()))) == 1
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
-def test_the_documented_samples() -> None:
+def test_the_documented_samples_are_decoded() -> None:
     table = "CL_BIZ1.MIO_LOG"
     texts = (DATA / "dts/shareplex/doc_samples.jsonl").read_bytes().splitlines()
     inserted, updated, deleted = decoded(*texts, declared={table: ("MIO_LOG_ID",)})

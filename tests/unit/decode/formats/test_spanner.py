@@ -1,4 +1,4 @@
-"""Spanner's records in every shape, their control events and rejects, their images, and their order."""
+"""Spanner's records in every shape: their control events, rejects, images, and order."""
 
 import json
 import pickle
@@ -80,22 +80,22 @@ def loaded(text: bytes | str | None) -> Any:
 
 
 def camel(value: dict[str, Any]) -> dict[str, Any]:
-    def turned(name: str) -> str:
+    def camel_name(name: str) -> str:
         first, *others = name.split("_")
         return first + "".join(part.capitalize() for part in others)
 
-    return {turned(name): part for name, part in value.items()}
+    return {camel_name(name): part for name, part in value.items()}
 
 
 def all_camel(value: Any) -> Any:
-    """The same of every object inside."""
+    """The value with camelCase names in every object inside."""
     if isinstance(value, list):
         return [all_camel(one) for one in value]
     return camel({name: all_camel(part) for name, part in value.items()}) if isinstance(value, dict) else value
 
 
 def renamed(mod: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    """The mod with other names; what they call JSON is text."""
+    """The mod with other names. Its objects become JSON text."""
     parts = {names.get(name, name): part for name, part in mod.items()}
     return {name: json.dumps(part) if "json" in name.lower() else part for name, part in parts.items()}
 
@@ -148,7 +148,7 @@ def test_one_record_is_the_same_in_every_shape(shape: str) -> None:
     assert [e.text is not None for e in found] == [True, False]
 
 
-def test_a_record_is_at_its_partition_and_at_its_place_in_a_topic() -> None:
+def test_a_record_has_its_partition_or_its_place_in_a_topic() -> None:
     value = {"data_change_record": record()}
     (first, _), (second, _) = (
         decoded(line)
@@ -198,22 +198,22 @@ KINDS: list[tuple[Any, str, str]] = [
 
 
 @pytest.mark.parametrize(("value", "kind", "why"), KINDS)
-def test_every_record_is_a_control_event_of_a_kind_or_a_reject_with_its_reason(value: Any, kind: str, why: str) -> None:
+def test_records_without_changes_are_control_events_or_rejects_with_a_reason(value: Any, kind: str, why: str) -> None:
     (event,) = decoded(value)
     assert (event.kind, event.control_kind or event.reason) == (kind, why)
     assert event.text is not None
     assert event.commit_us == 1_672_531_200_000_000 or kind != "control"
 
 
-def test_a_bad_record_does_not_take_the_others_of_its_line_with_it() -> None:
+def test_a_bad_record_does_not_reject_the_other_records_of_its_line() -> None:
     line = {"change_record": [{"data_change_record": [record(), record(mod_type="?"), record(table_name="U")]}]}
     found = decoded(line)
     assert Counter((e.kind, e.table) for e in found) == {("change", "T"): 2, ("reject", "T"): 1, ("change", "U"): 2}
-    # The first change of each table has the text, and so has each reject.
+    # The first change of each table and each reject have the text.
     assert [e.text is not None for e in found] == [True, False, True, True, False]
 
 
-def test_positions_are_in_the_order_of_nanoseconds_transaction_record_and_mod() -> None:
+def test_positions_have_the_order_of_time_transaction_record_and_mod() -> None:
     one = [{"keys": KEYS, "new_values": {}}]
     places = [
         e.position
@@ -244,25 +244,25 @@ def test_positions_are_in_the_order_of_nanoseconds_transaction_record_and_mod() 
         ("INSERT", "NEW_ROW", {"new_values": {"v": "new"}}, None, {"v": "new"}),
     ],
 )
-def test_images_are_what_the_capture_type_says(op: str, capture: str, mod: Any, before: Any, after: Any) -> None:
+def test_the_capture_type_determines_the_images(op: str, capture: str, mod: Any, before: Any, after: Any) -> None:
     (event,) = decoded(record(mod_type=op, value_capture_type=capture, mods=[mod]))
     assert (loaded(event.before), loaded(event.after)) == (before, after)
 
 
-def test_without_types_the_keys_of_the_mods_are_the_key() -> None:
+def test_without_types_the_keys_of_the_mods_give_the_key() -> None:
     (event,) = decoded(record(column_types=None, mods=MODS[:1]))
     assert (loaded(event.key), event.row_schema, event.schema_hash) == (KEYS, None, None)
     assert decoded(record(mods=MODS[:1]))[0].key is None
 
 
-def test_numbers_and_nulls_are_as_they_are_written() -> None:
+def test_numbers_and_nulls_stay_unchanged() -> None:
     text = json.dumps(record(mods=[{"keys": {"a": None}, "new_values": {"v": "N"}}])).replace(
         '"N"', "1.00000000000000000001"
     )
     assert decoded(text)[0].after == b'{"a": null,"v": 1.00000000000000000001}'
 
 
-def test_a_count_of_more_than_64_bits_is_none() -> None:
+def test_a_count_of_more_than_64_bits_is_ignored() -> None:
     (event,) = decoded(record(number_of_records_in_transaction=2**64, mods=MODS[:1]))
     assert event.announced is not None
     assert (event.announced.size, event.announced.partitions) == (None, 1)
@@ -273,7 +273,7 @@ def test_equal_schemas_have_equal_hashes() -> None:
     assert one.schema_hash == same.schema_hash != other.schema_hash
 
 
-def test_no_damage_makes_the_decoder_raise_or_lose_a_line() -> None:
+def test_damaged_lines_neither_raise_nor_are_lost() -> None:
     draw = random.Random(29)
     whole = [as_text(shape) for shape in SHAPES.values()] + [as_text(value) for value, _, _ in KINDS[:6]]
     texts = []
@@ -286,13 +286,13 @@ def test_no_damage_makes_the_decoder_raise_or_lose_a_line() -> None:
     assert Counter(e.kind for e in found).keys() == {"change", "control", "reject"}
 
 
-def test_a_decoder_can_be_sent_to_a_worker() -> None:
+def test_a_decoder_can_be_pickled() -> None:
     decoder = pickle.loads(pickle.dumps(SpannerDecoder(SOURCE, {})))
     assert len(decoder.events(Message("f", 1, json.dumps(record()).encode()))) == 2
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
-def test_recordings_hold_no_reject() -> None:
+def test_recordings_have_no_reject() -> None:
     kinds: Counter[str] = Counter()
     for file in sorted((DATA / "spanner").glob("*.jsonl")):
         kinds += Counter(e.kind for e in decoded(*file.read_bytes().splitlines()))

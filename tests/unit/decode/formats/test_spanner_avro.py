@@ -23,7 +23,7 @@ MICROS = {"type": "long", "logicalType": "timestamp-micros"}
 
 
 def fields(**kinds: Any) -> list[dict[str, Any]]:
-    """A kind in a tuple is that of a field whose logical type is next to it, where Avro does not look for it."""
+    """The fields of a record. A kind in a tuple is a type with its logical type next to it, where Avro ignores it."""
     return [
         {"name": name} | ({"type": kind[0]["type"]} | kind[0] if isinstance(kind, tuple) else {"type": kind})
         for name, kind in kinds.items()
@@ -109,7 +109,7 @@ def record(**changed: Any) -> dict[str, Any]:
 
 
 def read(*records: dict[str, Any]) -> list[Event]:
-    """The events of records that were written to an Avro file."""
+    """The events of records, which are written to an Avro file first."""
     file = io.BytesIO()
     fastavro.writer(file, fastavro.parse_schema(SCHEMA), records)
     header = read_header(file)
@@ -120,7 +120,7 @@ def read(*records: dict[str, Any]) -> list[Event]:
 
 
 def as_text(record: dict[str, Any]) -> str:
-    """The same record as Gson writes Beam's class."""
+    """The same record in the form in which Gson writes Beam's class."""
     seconds, micros = divmod(record["commitTimestamp"], 1_000_000)
     items = {"ARRAY": {"array_element_type": {"code": "STRING"}}}
     types = [
@@ -155,7 +155,7 @@ def test_a_record_is_read_with_its_keys_and_types() -> None:
     assert (announced.size, announced.partitions, announced.partition, announced.is_last) == (2, 1, "AUKm", True)
 
 
-def test_the_order_is_that_of_commits_records_and_mods() -> None:
+def test_positions_have_the_order_of_commits_records_and_mods() -> None:
     earlier, first, second = read(
         record(commitTimestamp=COMMIT - 1, serverTransactionId="z"), record(mods=MODS * 2)
     )  # fmt: skip

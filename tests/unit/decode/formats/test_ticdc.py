@@ -1,4 +1,4 @@
-"""TiCDC's messages: Canal's, with the place and the time that `_tidb` gives them."""
+"""TiCDC's messages: those of Canal, with the position and the time in `_tidb`."""
 
 import json
 from typing import Any
@@ -32,7 +32,7 @@ MARK = {"database": "", "table": "", "pkNames": None, "type": "TIDB_WATERMARK", 
 
 
 def documented(**fields: Any) -> str:
-    """The documentation's message, with some fields changed."""
+    """The message of the documentation, with some other fields."""
     return json.dumps(DOCUMENTED | fields)
 
 
@@ -49,7 +49,7 @@ def test_a_change_is_at_its_tso() -> None:
     assert (loaded(event.after), event.key_schema) == (BEFORE, '{"keys":["id"]}')
 
 
-def test_the_row_before_an_update_is_whole_or_what_changed() -> None:
+def test_old_is_the_complete_row_or_the_changed_columns() -> None:
     old = {name: value for name, value in BEFORE.items() if AFTER[name] != value}
     (whole, partial) = read(*[documented(type="UPDATE", data=[AFTER], old=[one]) for one in (BEFORE, old)])
     assert loaded(whole.before) == loaded(partial.before) == BEFORE
@@ -77,7 +77,7 @@ def test_a_changed_key_in_an_update_is_a_delete_and_an_insert() -> None:
     assert (delete.text is None, insert.text is None) == (False, True)
 
 
-def test_where_and_when_a_message_was_delivered_does_not_matter() -> None:
+def test_the_place_and_the_time_of_delivery_do_not_matter() -> None:
     (first, second) = read(framed(documented()), framed(documented(ts=1), offset=99, partition=3))
     assert first.position == second.position
     assert (second.channel, second.kafka_partition, second.kafka_offset) == ("t", 3, 99)
@@ -112,7 +112,7 @@ def test_a_watermark_is_a_heartbeat_of_its_partition() -> None:
         ("{", "reject", "not JSON"),
     ],
 )
-def test_a_message_is_a_change_a_control_event_or_a_reject_with_its_reason(text: str, kind: str, why: str) -> None:
+def test_a_message_is_a_change_a_control_event_or_a_reject_with_a_reason(text: str, kind: str, why: str) -> None:
     (event,) = read(text)
     assert (event.kind, event.control_kind or event.reason or event.op) == (kind, why)
     assert event.text is not None
@@ -122,7 +122,7 @@ def test_a_message_is_a_change_a_control_event_or_a_reject_with_its_reason(text:
     ("extension", "reason"),
     [({"onlyHandleKey": True}, ONLY_KEY), ({"claimCheckLocation": "s3://b/x.json"}, IN_STORAGE)],
 )
-def test_a_large_message_that_holds_the_key_alone_is_a_delete_or_a_reject(extension: Any, reason: str) -> None:
+def test_a_large_message_with_only_the_key_is_a_delete_or_a_reject(extension: Any, reason: str) -> None:
     key = {"mysqlType": {"id": "int"}, "data": [{"id": "2"}], "_tidb": {"commitTs": TSO} | extension}
     (delete, insert, update) = read(
         documented(**key, type="DELETE"), documented(**key), documented(**key, type="UPDATE", old=[{"id": "2"}])
@@ -132,7 +132,7 @@ def test_a_large_message_that_holds_the_key_alone_is_a_delete_or_a_reject(extens
     assert (update.kind, update.reason) == ("reject", reason)
 
 
-def test_canal_does_not_read_what_has_an_order_of_its_own() -> None:
+def test_the_canal_decoder_rejects_messages_with_a_tso() -> None:
     canal = SourceSpec("canal-json", "/data/canal/*")
     events = read(documented(**EMPTY, **MARK), documented(), source=canal)
     assert [(event.kind, event.reason) for event in events] == [("reject", OF_TICDC)] * 2

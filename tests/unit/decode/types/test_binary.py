@@ -36,7 +36,7 @@ def test_bytes_written_as_characters_get_their_zeros_back() -> None:
     assert converted(reader("written_bytes", BINARY), ["a\0", "", "\u0100", 12]) == [b"a\0", b"", None, b"12"]
 
 
-def test_bytes_after_a_mark_are_no_text() -> None:
+def test_marked_base64_is_bytes_and_other_text_stays_text() -> None:
     data = bytes(range(256))
     marked = BYTES_MARK + base64.b64encode(data).decode()
     assert converted(reader("marked", BINARY), [marked, BYTES_MARK, "text", BYTES_MARK + "?"]) == [
@@ -59,7 +59,7 @@ def test_bits_come_highest_first_from_little_endian_bytes(size: int) -> None:
     assert converted(reader(Encoding("bits", size), STRING), given) == [f"{n:0{size}b}" for n in numbers]
 
 
-def test_bits_without_a_width_are_as_many_as_they_need() -> None:
+def test_bits_without_a_width_have_as_many_digits_as_needed() -> None:
     found = converted(reader(Encoding("bits", 2**31 - 1), STRING), ["BQ==", "AAE=", "AA==", True, None])
     assert found == ["101", "100000000", "0", "1", None]
     assert converted(reader(Encoding("bits", 1), STRING), [True, "false", None, "AAE=", "x"]) == [

@@ -26,7 +26,7 @@ def test_times_of_day_may_be_negative_or_longer_than_a_day() -> None:
     assert converted(reader("time_nanos", STRING), [1_999, -1]) == ["00:00:00.000001", "-00:00:00.000000"]
 
 
-def test_a_count_that_needs_more_than_64_bits_is_no_time() -> None:
+def test_a_count_of_more_than_64_bits_is_not_a_time() -> None:
     longest = 2**63 - 1
     for unit in ("millis", "micros", "nanos"):
         found = converted(reader(f"time_{unit}", STRING), [longest, -longest])

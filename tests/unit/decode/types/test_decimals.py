@@ -19,7 +19,7 @@ STRING = T.StringType()
 
 
 def as_base64(number: int) -> str:
-    """Minimal big-endian two's complement, as of Java's BigInteger."""
+    """The shortest big-endian two's complement, as of Java's BigInteger."""
     size = (number if number >= 0 else ~number).bit_length() // 8 + 1
     return base64.b64encode(number.to_bytes(size, "big", signed=True)).decode()
 
@@ -74,7 +74,7 @@ def test_numbers_with_their_own_scale_become_their_digits() -> None:
     assert texts == ["123.45", "0", "no", "123.45", '{"scale":1}']
 
 
-def test_a_number_of_either_kind_is_read_by_its_form() -> None:
+def test_the_form_of_a_number_shows_its_encoding() -> None:
     values = ["BNI=", {"scale": 1, "value": "Cg=="}, '{"scale":3,"value":"MDk="}', 5]
     assert converted(reader(Encoding("decimal_either", 2), T.DecimalType(12, 2)), values) == digits(
         "12.34", "1.00", None, "5.00"

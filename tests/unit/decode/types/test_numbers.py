@@ -19,7 +19,7 @@ def single(number: float) -> float:
     return struct.unpack("<f", struct.pack("<f", number))[0]  # type: ignore[no-any-return]
 
 
-def test_a_whole_number_is_digits_and_nothing_else() -> None:
+def test_a_whole_number_has_only_digits() -> None:
     odd = ["", "-", "+", "1.0", "1e3", "1\n2", "é", "\u0661", "1-", "--1", "1_0", "9" * 19, "9" * 500, "9" * 5_000]
     assert [bigint(text) for text in odd] == [None] * len(odd)
     expected = {"+5": 5, "-0": 0, "007": 7, "0" * 40 + "7": 7, " 1": 1, "1 ": 1, "12\r\n": 12, "9" * 18: 10**18 - 1,
@@ -28,7 +28,7 @@ def test_a_whole_number_is_digits_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("kind", ["integer", "written_integer", "text"])
-def test_whole_numbers_come_as_numbers_texts_and_fractions(kind: str) -> None:
+def test_whole_numbers_can_be_numbers_texts_or_fractions(kind: str) -> None:
     cases: dict[Any, Any] = {
         "7": 7, '"7"': 7, '"-7.00"': -7, "10.0": 10, "1e3": 1000, '"1E3"': 1000, "10.5": None, '"x"': None, '""': None,
         "3000000000": None, '"3000000000"': None, "1.5": None, "[]": None, "{}": None, "1e-1": None, "1e99999": None,
@@ -39,12 +39,12 @@ def test_whole_numbers_come_as_numbers_texts_and_fractions(kind: str) -> None:
     assert converted(reader(kind, LONG), json_values(list(wide))) == list(wide.values())
 
 
-def test_true_is_one_except_in_text_of_a_number() -> None:
+def test_true_is_one_except_for_numbers_in_text() -> None:
     for kind, one in (("integer", 1), ("text", 1), ("written_integer", None)):
         assert converted(reader(kind, INT), [True, "true", "false"]) == [one, one, one and 0]
 
 
-def test_a_number_never_goes_through_a_float_that_is_stored_as_another_number() -> None:
+def test_a_number_is_never_rounded_by_a_float() -> None:
     long = json_values(["12345678901234567", "1.1", "12345678901234567.25"])
     for kind in ("floating", "integer", "written_floating"):
         assert converted(reader(kind, T.DecimalType(20, 2)), long)[:2] == [Decimal(12345678901234567), Decimal("1.10")]
@@ -65,7 +65,7 @@ def test_floats_are_numbers_or_the_words_for_nan_and_infinity(kind: str) -> None
     assert math.isnan(none)
 
 
-def test_a_single_float_stays_one_in_a_wider_column() -> None:
+def test_a_single_float_keeps_its_precision_in_a_wider_column() -> None:
     values = json_values(["0.1", "3.4028234663852886e38", "1e300", '"-3.5e38"', '"0.1"'])
     stored = [single(0.1), 3.4028234663852886e38, None, None, single(0.1)]
     for kind in ("floating", "written_floating"):
@@ -87,12 +87,12 @@ def test_a_flag_can_be_a_number_in_any_spelling(kind: str) -> None:
     ]  # fmt: skip
 
 
-def test_yes_is_a_flag_in_a_column_of_texts_alone() -> None:
+def test_yes_is_a_flag_only_in_a_column_of_texts() -> None:
     assert converted(reader("text", FLAG), ["yes", " N ", "y"]) == [True, False, True]
     assert converted(reader("boolean", FLAG), ["yes", "N"]) == [None, None]
 
 
-def test_no_number_but_0_and_1_is_a_flag_where_the_type_is_guessed() -> None:
+def test_only_0_and_1_are_flags_if_the_type_is_guessed() -> None:
     guessed = reader("boolean", FLAG, is_guessed=True)
     assert converted(guessed, [True, 1, 0, 2, "1", "0.0", "2.5", "true"]) == [
         True,
@@ -106,6 +106,6 @@ def test_no_number_but_0_and_1_is_a_flag_where_the_type_is_guessed() -> None:
     ]
 
 
-def test_flags_are_numbers_where_numbers_are_stored() -> None:
+def test_flags_become_numbers_in_a_column_of_numbers() -> None:
     assert converted(reader("boolean", INT), [True, False, 5]) == [1, 0, 5]
     assert converted(reader("integer", FLAG), [1, 0, 5]) == [True, False, True]

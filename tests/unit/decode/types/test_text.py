@@ -37,7 +37,7 @@ def test_a_mask_of_a_set_chooses_among_64_labels() -> None:
     assert converted(reader(Encoding("written_set", labels=labels[:2]), STRING), ["3", 4]) == ["l0,l1", None]
 
 
-def test_an_array_fits_where_all_its_items_do() -> None:
+def test_an_array_is_stored_if_all_its_items_can_be() -> None:
     numbers = reader(Encoding("array", items=Encoding("integer")), T.ArrayType(T.IntegerType()))
     lists = json_values(["[1,null,2]", "[]", '["7"]', '[1,"x"]', "5", '"[1, 2]"', '{"a":1}', '"x"'])
     assert converted(numbers, lists) == [

@@ -41,7 +41,7 @@ def test_a_date_may_be_written_with_a_time_or_counted(kind: str) -> None:
     assert converted(reader(kind, T.StringType()), ["2024-02-29", 5]) == ["2024-02-29", "5"]
 
 
-def test_counted_moments_are_exact_and_out_of_the_calendar_none() -> None:
+def test_counted_times_are_exact_or_null_outside_the_calendar() -> None:
     given = [0, -1, 1, FIRST, LAST, *(RANDOM.randrange(FIRST, LAST) for _ in range(300))]
     for kind in (LOCAL, ZONED):
         assert converted(reader("micros", kind), given) == given
@@ -84,7 +84,7 @@ INSTANTS: dict[str, int | None] = {
 }  # fmt: skip
 
 
-def test_texts_of_moments_keep_their_instant_and_nothing_else_becomes_one() -> None:
+def test_texts_of_times_keep_their_instant_and_other_texts_are_refused() -> None:
     for kind in ("zoned_text", "written_moment"):
         assert converted(reader(kind, ZONED), list(INSTANTS)) == list(INSTANTS.values())
     with_clock = {text: at for text, at in INSTANTS.items() if ":" in text}  # other texts can be counts
@@ -129,7 +129,7 @@ def test_a_time_of_a_zone_is_never_shifted_by_the_zone_of_the_source(kind: str, 
 
 @pytest.mark.parametrize("kind", ["moment", "written_moment", "local_text"])
 @pytest.mark.parametrize("time_zone", ZONES)
-def test_a_time_without_a_zone_is_in_that_of_the_source(kind: str, time_zone: str) -> None:
+def test_a_time_without_a_zone_has_the_zone_of_the_source(kind: str, time_zone: str) -> None:
     hour = 10 if time_zone == "UTC" else 1
     found = reader(Encoding(kind, 6), ZONED, time_zone)  # type: ignore[arg-type]
     local = ["2024-01-01 10:00:00", "2024-01-01T10:00:00.0", "2024-01-01T10:00"]
@@ -185,7 +185,7 @@ def test_counts_of_a_connector_are_local_times_if_an_instant_is_stored() -> None
     assert converted(reader("micros", LOCAL, "Asia/Seoul"), [0]) == [0]
 
 
-def test_other_values_are_no_times() -> None:
+def test_other_values_are_not_times() -> None:
     others = json_values(["true", "[1]", '{"a":":"}', "1.5", '""', '"\\u0000"'])
     for kind in ("zoned_text", "local_text", "written_moment", "moment", "date", "days", "millis", "nanos"):
         for stored in (LOCAL, ZONED, DATE):

@@ -1,7 +1,7 @@
-"""Google Datastream's events, as JSON lines and as Avro files, of four databases.
+"""Google Datastream's events of four databases, as JSON lines and as Avro files.
 
-An event has the row as it is after the change (a delete: as it was). A key change is an UPDATE-DELETE and an
-UPDATE-INSERT at one position. Backfills are READs without a position; only Oracle's have an SCN.
+An event has the row after the change. The event of a delete has the row before it. A key change is an UPDATE-DELETE and
+an UPDATE-INSERT at one position. Backfills are READs without a position. Only those of Oracle have an SCN.
 """
 
 from abc import abstractmethod
@@ -13,9 +13,9 @@ from typing import Any
 import fastavro
 
 from tests.conformance import wire
-from tests.conformance.story import Event, Row, Step, Story, Table
-from tests.conformance.teller import Can, LineTeller, Teller
+from tests.conformance.encoder import Capabilities, Encoder, LineEncoder
 from tests.conformance.wire import SECOND, base
+from tests.conformance.workload import Event, Row, Step, Table, Workload
 
 _METHODS = {
     "mysql": ("mysql-backfill-fulldump", "mysql-cdc-binlog"),
@@ -42,26 +42,26 @@ _LACKS = {
 }
 
 
-class Datastream(Teller):
-    """What JSON and Avro share: metadata, positions, halves."""
+class Datastream(Encoder):
+    """What JSON and Avro have in common: metadata, positions, and the halves of key changes."""
 
     def __init__(self, database: str) -> None:
         self.database = database
         self.name = f"{self.format.replace('-', '_')}_{database}"
         self.lacks = frozenset(_LACKS[database])
-        self.can = Can(reads=True, keys=True, types=self.format == "datastream-avro")
+        self.can = Capabilities(reads=True, keys=True, types=self.format == "datastream-avro")
 
-    def events(self, story: Story) -> Iterator[tuple[Event, Row]]:
-        """Every event with the record that tells it, its payload apart."""
+    def events(self, workload: Workload) -> Iterator[tuple[Event, Row]]:
+        """Every event with its record."""
         self.place = 0
-        for step in self.steps(story):
+        for step in self.steps(workload):
             for event in step.events:
                 self.place += 1
                 for word, row in self.halves(event):
                     yield event, self.record(step, event, word) | {"payload": self.payload(event.table, row)}
 
     def halves(self, event: Event) -> list[tuple[str, Row]]:
-        if event.moves:
+        if event.changes_key:
             return [("UPDATE-DELETE", event.before or {}), ("UPDATE-INSERT", event.after or {})]
         words = {"insert": "INSERT", "delete": "DELETE", "read": "INSERT"}
         words["update"] = "UPDATE-INSERT" if self.database == "mysql" else "UPDATE"
@@ -70,7 +70,7 @@ class Datastream(Teller):
     def record(self, step: Step, event: Event, word: str) -> Row:
         backfill, cdc = _METHODS[self.database]
         is_read = step.kind != "stream"
-        late = SECOND if self.database == "mysql" and event.moves and word == "UPDATE-INSERT" else 0
+        late = SECOND if self.database == "mysql" and event.changes_key and word == "UPDATE-INSERT" else 0
         return {
             "uuid": f"3c0ffaeb-b16e-4c8c-91d4-{self.place:012x}",
             "read_timestamp": self.clock(step.at + 30 * SECOND + 123_000),
@@ -84,7 +84,7 @@ class Datastream(Teller):
         }
 
     def metadata(self, step: Step, event: Event, word: str, is_read: bool) -> Row:
-        """By database; in the order of real files."""
+        """The metadata of the database, with the fields in the order of real files."""
         change: Row = {"change_type": word, "is_deleted": word == "DELETE"}
         table, keys = {"table": event.table.name}, {"primary_keys": list(event.table.keys)}
         place = 0x4000 + 0x100 * self.place
@@ -97,8 +97,8 @@ class Datastream(Teller):
         schema = {"schema": self.name} | table
         if self.database == "postgresql":
             lsn = "" if is_read else f"16/{0xFFFF0000 + place:X}" if place < 0x10000 else f"17/{place:X}"
-            told = {"is_deleted": change["is_deleted"], "change_type": word, "tx_id": step.number, "lsn": lsn}
-            return schema | told | keys
+            fields = {"is_deleted": change["is_deleted"], "change_type": word, "tx_id": step.number, "lsn": lsn}
+            return schema | fields | keys
         if self.database == "sqlserver":
             lsn = "" if is_read else f"00000025:{place:08X}:0003"
             return schema | {"database": "mydb", "lsn": lsn, "tx_id": str(step.number)} | change | keys
@@ -112,23 +112,23 @@ class Datastream(Teller):
 
     @abstractmethod
     def clock(self, micros: int) -> Any:
-        """An instant as the records have it."""
+        """A time in the form that the records have."""
 
     def payload(self, table: Table, row: Row) -> Row:
         return {name: self.value(kind, row[name]) for name, kind in table.columns.items()}
 
     @abstractmethod
     def value(self, kind: str, value: Any) -> Any:
-        """A column's value as the payload has it."""
+        """A column's value in the form that the payload has."""
 
 
-class DatastreamJson(Datastream, LineTeller):
-    """JSON lines: times as text in UTC, json as the value it is."""
+class DatastreamJson(Datastream, LineEncoder):
+    """JSON lines. Times are text in UTC, `json` is a JSON value."""
 
     format = "datastream-json"
 
-    def lines(self, story: Story) -> list[str]:
-        return [wire.dumps(record) for _, record in self.events(story)]
+    def lines(self, workload: Workload) -> list[str]:
+        return [wire.dumps(record) for _, record in self.events(workload)]
 
     def clock(self, micros: int) -> str:
         return wire.iso_moment(micros, zone="" if self.database == "oracle" else "Z", digits=3)
@@ -157,15 +157,15 @@ class DatastreamJson(Datastream, LineTeller):
 
 
 class DatastreamAvro(Datastream):
-    """Avro files, one a table and kind of event, each with its own schema."""
+    """Avro files, one for each table and kind of event, each with its own schema."""
 
     format = "datastream-avro"
-    misnamed = frozenset({"date"})  # a time, says the schema: one at midnight
+    misnamed = frozenset({"date"})  # the schema declares a timestamp, which is at midnight
 
-    def deliver(self, story: Story, folder: Path) -> None:
+    def deliver(self, workload: Workload, folder: Path) -> None:
         found: dict[tuple[str, bool], list[Row]] = {}
-        tables = {table.name: table for table in story.tables}
-        for event, record in self.events(story):
+        tables = {table.name: table for table in workload.tables}
+        for event, record in self.events(workload):
             found.setdefault((event.table.name, event.op == "read"), []).append(record)
         for (name, is_read), records in found.items():
             path = folder / f"{'backfill' if is_read else 'cdc'}-{name}.avro"

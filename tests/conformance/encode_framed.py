@@ -1,4 +1,4 @@
-"""Debezium's events as Avro in Confluent's frames: those of PostgreSQL and MySQL, in the schemas of their converter."""
+"""Debezium's events of PostgreSQL and MySQL as Avro in Confluent's frames, in the schemas of Debezium's converter."""
 
 import base64
 import json
@@ -8,9 +8,9 @@ from typing import Any
 
 from tests import framed
 from tests.conformance import wire
-from tests.conformance.story import Row, Step, Story, Table
-from tests.conformance.tell_debezium import Debezium, Mysql, Postgresql
+from tests.conformance.encode_debezium import Debezium, Mysql, Postgresql
 from tests.conformance.wire import base
+from tests.conformance.workload import Row, Step, Table, Workload
 from tests.framed import named
 
 _LONGS = {"ts_ms", "ts_us", "ts_ns", "txId", "lsn", "xmin", "origin_lsn", "server_id", "pos", "row", "thread"}
@@ -51,7 +51,7 @@ TRANSACTION = framed.record(
 
 
 class Framed(Debezium):
-    """What is JSON elsewhere is a frame here; the schemas lie in a file beside the folder of events."""
+    """Keys and values are frames instead of JSON. A file next to the folder of events has the schemas."""
 
     format = "debezium-avro"
 
@@ -65,14 +65,14 @@ class Framed(Debezium):
         place.write_text(json.dumps({n: json.loads(text) for text, n in self.schemas_by_text.items()}))
         return super().source(table, folder) | {"schemas": str(place)}
 
-    def lines(self, story: Story) -> list[str]:
-        for table in story.tables:
+    def lines(self, workload: Workload) -> list[str]:
+        for table in workload.tables:
             self.number(self.key_schema(table))
             self.number(self.envelope_schema(table))
-        return super().lines(story)
+        return super().lines(workload)
 
     def number(self, schema: Any) -> int:
-        """The number under which the registry would keep a schema."""
+        """The id that the registry gives to a schema."""
         return self.schemas_by_text.setdefault(json.dumps(schema), len(self.schemas_by_text) + 1)
 
     def framed(self, schema: Any, value: Any) -> str:
@@ -85,7 +85,9 @@ class Framed(Debezium):
         schema = json.loads(next(text for text, known in self.schemas_by_text.items() if known == number))
         return schema, framed.body(schema, data[5:])
 
-    def told(self, table: Table | None, value: Row | None, row: Row | None = None, headers: Row | None = None) -> str:
+    def record_line(
+        self, table: Table | None, value: Row | None, row: Row | None = None, headers: Row | None = None
+    ) -> str:
         topic = f"srv.{self.table_name(table)}" if table else "srv.transaction"
         key: Any = None
         if table is None and value:
@@ -138,7 +140,7 @@ class Framed(Debezium):
         return f"srv.{self.table_name(table)}"
 
     def source_schema(self, table: Table) -> Row:
-        """The fields of the source's block, in their order."""
+        """The fields of the `source` block, in their order."""
         place = {"lsn": 1, "commit": 1, "file": "", "pos": 1, "row": 0}
         fields = {name: _source_field(name) for name in self.source_block(Step("stream", 1, 0, ()), table, place)}
         return framed.record("Source", fields, f"io.debezium.connector.{self.connector}")
@@ -161,4 +163,4 @@ class PostgresqlFramed(Framed, Postgresql):
 
 
 class MysqlFramed(Framed, Mysql):
-    """Of MySQL: columns that hold less than they seem to, positions in files."""
+    """Events with the positions of binlog files."""

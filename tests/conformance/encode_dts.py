@@ -1,4 +1,4 @@
-"""The JSON that Canal writes, and that of SharePlex; Alibaba's DTS writes both."""
+"""The JSON of Canal and of SharePlex. Alibaba's DTS writes both."""
 
 import json
 from decimal import Decimal
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance import wire
-from tests.conformance.story import Event, Row, Step, Story, Table
-from tests.conformance.teller import Can, LineTeller, changed
+from tests.conformance.encoder import Capabilities, LineEncoder, changed
 from tests.conformance.wire import SECOND, base
+from tests.conformance.workload import Event, Row, Step, Table, Workload
 
 _MYSQL = {
     "smallint": ("smallint(6)", 5),
@@ -28,15 +28,16 @@ _MYSQL = {
 }
 
 
-class Canal(LineTeller):
-    """Flat messages: values are text, `old` holds what changed, a message holds rows of one statement; no positions.
+class Canal(LineEncoder):
+    """Flat messages without positions. Values are text, `old` has the changed columns.
 
-    A rollback in the midst: the batch before comes again as the beginning of the next.
+    A message has the rows of one statement. After a rollback, the source sends a batch a second time: the next batch
+    begins with it.
     """
 
     name = "canal"
     format = "canal-json"
-    can = Can(places=False, before=True, truncate=True, reads=True, keys=True, types=True)
+    can = Capabilities(positions=False, before=True, truncate=True, reads=True, keys=True, types=True)
     lacks = frozenset({"boolean", "numeric", "uuid", "array"})
 
     def __init__(self, swapped: bool = False) -> None:
@@ -47,26 +48,26 @@ class Canal(LineTeller):
         swapped = {"images": "swapped"} if self.swapped else {}
         return super().source(table, folder) | swapped
 
-    def deliver(self, story: Story, folder: Path) -> None:
-        """Files that end between a batch and its repetition."""
-        lines = self.lines(story)
+    def deliver(self, workload: Workload, folder: Path) -> None:
+        """Write files that end between a batch and its repetition."""
+        lines = self.lines(workload)
         ids = [json.loads(line)["id"] for line in lines]
-        cuts = [0, *[ids.index(number + 1) for number in self.sent_again[:2]], len(lines)]
+        cuts = [0, *[ids.index(number + 1) for number in self.resent[:2]], len(lines)]
         for number, (first, last) in enumerate(pairwise(cuts), 1):
             text = "".join(line + "\n" for line in lines[first:last])
             (folder / f"part-{number}.jsonl").write_text(text, encoding="utf-8")
 
-    def lines(self, story: Story) -> list[str]:
+    def lines(self, workload: Workload) -> list[str]:
         batches: list[list[Row]] = []
-        self.sent_again: list[int] = []
-        for number, step in enumerate(self.steps(story)):
+        self.resent: list[int] = []
+        for number, step in enumerate(self.steps(workload)):
             messages = self.messages(step)
             if number % 3 == 1:
                 batches[-1] += messages
             else:
                 batches.append(messages)
             if number % 8 == 7:
-                self.sent_again.append(len(batches))
+                self.resent.append(len(batches))
                 batches.append([*batches[-1], self.message(step, "QUERY", None, sql="COMMIT")])
         return [
             json.dumps(
@@ -148,18 +149,18 @@ class Canal(LineTeller):
         return str(value)
 
 
-class Shareplex(LineTeller):
-    """An update carries the old row in `key`, what changed in `data`; values are text; operations name no types."""
+class Shareplex(LineEncoder):
+    """An update has the old row in `key`, its changed columns in `data`. Values are text, without types."""
 
     name = "shareplex"
     format = "shareplex-json"
-    can = Can(before=True, truncate=True, transactions=True)
+    can = Capabilities(before=True, truncate=True, transactions=True)
     lacks = frozenset({"ubigint", "time", "uuid", "array", "boolean"})
 
-    def lines(self, story: Story) -> list[str]:
+    def lines(self, workload: Workload) -> list[str]:
         return [
             json.dumps(self.operation(step, event, n), ensure_ascii=False)
-            for step in self.steps(story)
+            for step in self.steps(workload)
             for n, event in enumerate(step.events, 1)
         ]
 

@@ -1,4 +1,4 @@
-"""Plain rows: JSON lines, CSV, Parquet, Avro. A column orders them, one says what a row does, one when it was."""
+"""Plain rows as JSON lines, CSV, Parquet and Avro. One column has their order, one their operation, one their time."""
 
 import csv
 import io
@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.conformance import wire
-from tests.conformance.story import Event, Row, Story, Table
-from tests.conformance.teller import Can, Teller, changed
+from tests.conformance.encoder import Capabilities, Encoder, changed
 from tests.conformance.wire import base
+from tests.conformance.workload import Event, Row, Table, Workload
 
 FLAGS = ("seq", "what", "told_at")
 _MICROS = {"type": "long", "logicalType": "timestamp-micros"}
@@ -50,8 +50,8 @@ _ARROW: dict[str, pa.DataType] = {
 }
 
 
-class Rows(Teller):
-    """`kind`: json (updates carry only what changed), csv, parquet, avro."""
+class Rows(Encoder):
+    """`kind`: json (updates have only the changed columns), csv, parquet, avro."""
 
     format = "rows"
     lacks: frozenset[str] = frozenset()
@@ -59,7 +59,7 @@ class Rows(Teller):
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self.name = f"rows_{kind}"
-        self.can = Can(truncate=True, partial=kind == "json", types=kind in ("parquet", "avro"))
+        self.can = Capabilities(truncate=True, partial=kind == "json", types=kind in ("parquet", "avro"))
         self.lacks = frozenset({"csv": {"array"}, "parquet": {"time", "decimal(65,30)"}}.get(kind, set()))
 
     def source(self, table: Table, folder: Path) -> dict[str, Any]:
@@ -67,10 +67,10 @@ class Rows(Teller):
         path = {"format": self.format, "path": str(folder / table.name / "*"), "time_by": "told_at"}
         return path | flags | {"columns": {"except": list(FLAGS)}}
 
-    def rows(self, story: Story) -> Iterator[tuple[Table, Row]]:
-        """Each row with its flags; a key change is a row that deletes and one that does not."""
+    def rows(self, workload: Workload) -> Iterator[tuple[Table, Row]]:
+        """Each row with its flags. A key change is a row that deletes and a row that puts."""
         number = 0
-        for step in self.steps(story):
+        for step in self.steps(workload):
             for event in step.events:
                 for what, row in self.halves(event):
                     number += 1
@@ -81,20 +81,22 @@ class Rows(Teller):
             return [("truncate", {})]
         if event.op == "delete":
             return [("delete", event.before or {})]
-        if event.moves:
+        if event.changes_key:
             return [("delete", event.before or {}), ("put", event.after or {})]
         after = event.after or {}
         if event.op == "update" and self.can.partial:
             after = {name: after[name] for name in after if name in event.table.keys or name in changed(event)}
         return [("put", after)]
 
-    def deliver(self, story: Story, folder: Path) -> None:
-        for table in story.tables:
+    def deliver(self, workload: Workload, folder: Path) -> None:
+        for table in workload.tables:
             (folder / table.name).mkdir()
             columns = table.columns | {"seq": "bigint", "what": "text", "told_at": "timestamp"}
-            rows = [row for owner, row in self.rows(story) if owner is table]
+            rows = [row for owner, row in self.rows(workload) if owner is table]
             half = len(rows) // 2
-            for number, part in enumerate((rows[half:], rows[:half] + rows[half - 3 :])):  # out of order, some twice
+            for number, part in enumerate(
+                (rows[half:], rows[:half] + rows[half - 3 :])
+            ):  # out of order, some rows twice
                 if part:
                     write = getattr(self, f"_{self.kind}")
                     write(folder / table.name / f"part-{number}.{self.kind}", columns, part)
@@ -105,7 +107,7 @@ class Rows(Teller):
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
     def _csv(self, path: Path, columns: Row, rows: list[Row]) -> None:
-        """A null is nothing at all, an empty text a pair of quotes."""
+        """A null is an empty cell. An empty text is a pair of quotes."""
         out = io.StringIO()
         out.write(",".join(columns) + "\n")
         for row in rows:

@@ -1,6 +1,7 @@
 """Spanner's change records: two dialects, four capture types, mods as objects and as JSON text.
 
-Keys cannot change: a key change is a delete and an insert in one transaction. There is no truncate, and no snapshot.
+Keys cannot change: a key change is a delete and an insert in one transaction. Spanner has no truncates and no
+snapshots.
 """
 
 import json
@@ -9,9 +10,9 @@ from decimal import Decimal
 from typing import Any
 
 from tests.conformance import wire
-from tests.conformance.story import Event, Row, Step, Story, Table
-from tests.conformance.teller import Can, LineTeller, Teller, changed
+from tests.conformance.encoder import Capabilities, Encoder, LineEncoder, changed
 from tests.conformance.wire import base
+from tests.conformance.workload import Event, Row, Step, Table, Workload
 
 _CODES: dict[str, Any] = {
     "boolean": "BOOL",
@@ -27,10 +28,10 @@ _CODES: dict[str, Any] = {
 }
 
 
-class SpannerRecords(Teller):
-    """The records, whatever they are written in.
+class SpannerRecords(Encoder):
+    """The records, in any file format.
 
-    `shape`: array (GoogleSQL), object (PostgreSQL), or text: an object whose mods and types are JSON text.
+    `shape`: array (GoogleSQL), object (PostgreSQL), or text (an object whose mods and types are JSON text).
     """
 
     lacks: frozenset[str] = frozenset({"smallint", "ubigint", "datetime", "time", "uuid"})
@@ -39,9 +40,9 @@ class SpannerRecords(Teller):
         self.capture, self.shape = capture, shape
         self.name = f"spanner_{capture.lower()}_{shape}"
         partial = capture in ("NEW_VALUES", "OLD_AND_NEW_VALUES")
-        self.can = Can(
+        self.can = Capabilities(
             before=capture == "NEW_ROW_AND_OLD_VALUES", deleted_row="OLD" in capture,
-            partial=partial, transactions=True, commit_places=True, keys=True, types=True,
+            partial=partial, transactions=True, commit_positions=True, keys=True, types=True,
         )  # fmt: skip
         self.lacks = self.lacks | ({"numeric", "decimal(38,10)", "decimal(65,30)"} if shape == "array" else {"float"})
 
@@ -49,14 +50,15 @@ class SpannerRecords(Teller):
         return f"{self.name}_{table.name}"
 
     def halves(self, event: Event) -> Iterator[Event]:
-        if event.moves:
+        if event.changes_key:
             yield Event("delete", event.table, event.before, None)
             yield Event("insert", event.table, None, event.after)
         elif event.op != "update" or changed(event):
             yield event
 
     def runs(self, events: list[Event]) -> Iterator[list[Event]]:
-        """Changes of one kind to one table, and for partial rows of the same columns, are the mods of one record."""
+        """Group the changes into records. The mods of a record have one kind and one table. Partial updates also have
+        the same columns."""
 
         def alike(event: Event) -> tuple[Any, ...]:
             columns = tuple(sorted(changed(event))) if self.can.partial and event.op == "update" else ()
@@ -150,14 +152,14 @@ class SpannerRecords(Teller):
         return value
 
 
-class Spanner(SpannerRecords, LineTeller):
-    """Lines of JSON, with heartbeats."""
+class Spanner(SpannerRecords, LineEncoder):
+    """JSON lines, with heartbeats."""
 
     format = "spanner-json"
 
-    def lines(self, story: Story) -> list[str]:
+    def lines(self, workload: Workload) -> list[str]:
         found = []
-        for step in self.steps(story):
+        for step in self.steps(workload):
             events = [half for event in step.events for half in self.halves(event)]
             runs = list(self.runs(events))
             for number, run in enumerate(runs):

@@ -1,4 +1,4 @@
-"""Alibaba DTS's Avro records, of both generations: of MySQL, and of a PostgreSQL whose images lack what is long."""
+"""Alibaba DTS's Avro records of both generations: of MySQL, and of PostgreSQL with images that omit long values."""
 
 import base64
 import io
@@ -11,9 +11,9 @@ import fastavro
 
 from tests import dts_records as dts
 from tests.conformance import wire
-from tests.conformance.story import Event, Row, Step, Story, Table
-from tests.conformance.teller import Can, LineTeller
+from tests.conformance.encoder import Capabilities, LineEncoder
 from tests.conformance.wire import SECOND, base
+from tests.conformance.workload import Event, Row, Step, Table, Workload
 
 LONG_TEXT = 1000
 ABSENT = "NONE"
@@ -32,8 +32,9 @@ _NUMBERS: Mapping[str, Mapping[str, int]] = {
 _WORDS = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE", "read": "INIT"}
 
 
-class DtsAvro(LineTeller):
-    """One record a message. Positions are the log's, READs have a time alone; images hold one value of a union each."""
+class DtsAvro(LineEncoder):
+    """One record in each message. Changes have the position of the log, READs have a time only. An image has one union
+    value for each column."""
 
     format = "dts-avro"
     database: str
@@ -42,19 +43,19 @@ class DtsAvro(LineTeller):
     charset: str
 
     def record(self, step: Step, operation: str, place: str, **more: Any) -> Row:
-        """What every record has, whatever it tells."""
+        """A record with the fields that all records have."""
         self.records += 1
         micros = str((step.at + 300_000) // 1000)
         tags = {"readerThroughoutTime": micros, "server_id": "26957161", "thread_id": "163931"} | more.pop("tags", {})
-        told = {"sourceTimestamp": step.at // SECOND, "id": 1_700_000 + self.records, "source": self.database}
-        return dts.record(operation, position=place, keys=None, **(told | self.transaction(step) | more)) | {
+        common = {"sourceTimestamp": step.at // SECOND, "id": 1_700_000 + self.records, "source": self.database}
+        return dts.record(operation, position=place, keys=None, **(common | self.transaction(step) | more)) | {
             "tags": tags
         }
 
-    def records_of(self, story: Story) -> Iterator[Row]:
-        """The records in the order in which they are delivered."""
+    def records_of(self, workload: Workload) -> Iterator[Row]:
+        """The records in the order of delivery."""
         self.records = 0
-        for at, (step, places) in enumerate(self.placed(story)):
+        for at, (step, places) in enumerate(self.placed(workload)):
             if step.kind == "stream":
                 yield self.record(step, "BEGIN", "0@0", objectName=None, tags={"GTID": f"281c62dc:{at}"})
             for event, place in zip(step.events, places, strict=True):
@@ -62,21 +63,21 @@ class DtsAvro(LineTeller):
             if step.kind == "stream":
                 yield self.record(step, "COMMIT", places[-1], objectName=None)
 
-    def lines(self, story: Story) -> list[str]:
-        return [self.closed(record) for record in self.records_of(story)]
+    def lines(self, workload: Workload) -> list[str]:
+        return [self.closed(record) for record in self.records_of(workload)]
 
     def closed(self, record: Row) -> str:
-        """The line that holds a record."""
+        """The line of a record."""
         return dts.line(record, self.born)
 
     def opened(self, line: str) -> Row:
-        """The record in a line, to be written again."""
+        """The record of a line, in the form that `closed` takes."""
         data = io.BytesIO(base64.b64decode(line))
         found: Any = fastavro.schemaless_reader(data, dts.SCHEMAS[self.born], None, return_record_name=True)
         return {"bornTimestamp": 0} | found
 
     def change(self, step: Step, event: Event, place: str) -> Row:
-        self.fraction = 1000 if LSNS in place else 1  # nanoseconds beside pairs of LSNs
+        self.fraction = 1000 if LSNS in place else 1  # with pairs of LSNs, fractions are nanoseconds
         table = event.table
         if event.op == "truncate":
             statement = f"TRUNCATE TABLE `{table.name}`"
@@ -84,9 +85,9 @@ class DtsAvro(LineTeller):
         keys = json.dumps({"PRIMARY": list(table.keys)}, separators=(",", ":"))
         types = {name: _NUMBERS[self.database][base(kind)] for name, kind in table.columns.items()}
         before, after = (image and self.image(table, image) for image in self.images(event))
-        told = {"types": types, "before": before, "after": after, "objectName": self.table_name(table)}
+        fields = {"types": types, "before": before, "after": after, "objectName": self.table_name(table)}
         return self.record(
-            step, _WORDS[event.op], place, tags={"pk_uk_info": keys, "metaVersion": "3109599372"}, **told
+            step, _WORDS[event.op], place, tags={"pk_uk_info": keys, "metaVersion": "3109599372"}, **fields
         )
 
     def image(self, table: Table, row: Row) -> list[Any]:
@@ -127,25 +128,25 @@ class DtsAvro(LineTeller):
 
     @abstractmethod
     def special(self, kind: str, value: Any) -> Any:
-        """A value of a type that databases write in ways of their own."""
+        """A value of a type whose form depends on the database."""
 
     @abstractmethod
-    def placed(self, story: Story) -> Iterator[tuple[Step, list[str]]]:
+    def placed(self, workload: Workload) -> Iterator[tuple[Step, list[str]]]:
         """Every step with the positions of its events."""
 
     @abstractmethod
     def transaction(self, step: Step) -> Row:
-        """What a record says of its transaction."""
+        """The fields of a record that name its transaction."""
 
 
 class DtsMysql(DtsAvro):
-    """The newer generation; binlogs end and begin; rows of one statement share a position; no transactions are told."""
+    """The newer generation: two binlog files, one position for the rows of a statement, no transactions."""
 
     name = "dts_mysql"
     database, born, charset = "MySQL", True, "utf8mb4"
-    can = Can(before=True, truncate=True, reads=True, keys=True, types=True)
+    can = Capabilities(before=True, truncate=True, reads=True, keys=True, types=True)
     lacks = frozenset({"boolean", "numeric", "uuid", "array"})
-    misnamed = frozenset({"ubigint"})  # a number of eight bytes, says its number
+    misnamed = frozenset({"ubigint"})  # its type number declares a number of eight bytes
 
     def special(self, kind: str, value: Any) -> Any:
         if kind == "timestamp":
@@ -155,8 +156,8 @@ class DtsMysql(DtsAvro):
     def transaction(self, step: Step) -> Row:
         return {"sourceTxid": "0"}
 
-    def placed(self, story: Story) -> Iterator[tuple[Step, list[str]]]:
-        steps = list(self.steps(story))
+    def placed(self, workload: Workload) -> Iterator[tuple[Step, list[str]]]:
+        steps = list(self.steps(workload))
         at = 4
         for number, step in enumerate(steps):
             file = 999_999 if number < len(steps) // 2 else 1_000_000
@@ -170,19 +171,18 @@ class DtsMysql(DtsAvro):
 
 
 class DtsPostgresql(DtsAvro):
-    """The older generation; positions are pairs of LSNs, so that fractions count nanoseconds; what is long and did not
-    change is not in the images, and of a row before only the key is.
-    """
+    """The older generation. Positions are pairs of LSNs, so fractions are nanoseconds. Images omit long values that did
+    not change. An image before a change has only the key."""
 
     name = "dts_postgresql"
     database, born, charset = "PostgreSQL", False, "utf8"
-    can = Can(
+    can = Capabilities(
         deleted_row=False, partial=True, truncate=True, reads=True, transactions=True, keys=True, types=True
     )  # fmt: skip
     lacks = frozenset({"ubigint", "array"})
 
     def closed(self, record: Row) -> str:
-        """As Kafka's tools dump a topic."""
+        """The line in the form in which Kafka's tools dump a topic."""
         return json.dumps({"topic": "dts", "partition": 0, "offset": record["id"], "value": super().closed(record)})
 
     def opened(self, line: str) -> Row:
@@ -210,8 +210,8 @@ class DtsPostgresql(DtsAvro):
     def transaction(self, step: Step) -> Row:
         return {"sourceTxid": str(1000 + step.number) if step.kind == "stream" else "0"}
 
-    def placed(self, story: Story) -> Iterator[tuple[Step, list[str]]]:
-        for step in self.steps(story):
+    def placed(self, workload: Workload) -> Iterator[tuple[Step, list[str]]]:
+        for step in self.steps(workload):
             lsn = (0x16 << 32) + 0xFFFF0000 + 0x1000 * step.number
             places = [f"{_lsn(lsn + n)}{LSNS}{lsn}" for n in range(len(step.events))]
             yield step, places if step.kind == "stream" else ["0@0"] * len(places)

@@ -4,26 +4,26 @@ from decimal import Decimal
 from typing import Any
 
 from tests.conformance import wire
-from tests.conformance.story import Event, Row, Step, Story, Table
-from tests.conformance.teller import Can, LineTeller
+from tests.conformance.encoder import Capabilities, LineEncoder
 from tests.conformance.wire import SECOND, base
+from tests.conformance.workload import Event, Row, Step, Table, Workload
 
 _OPERATIONS = {"read": "load"}
 
 
-class Dms(LineTeller):
+class Dms(LineEncoder):
     """A message is a change of one row; nulls and empty texts are in it (`IncludeNullAndEmpty`)."""
 
     name = "dms"
     format = "dms-json"
-    can = Can(before=True, reads=True, transactions=True)
+    can = Capabilities(before=True, reads=True, transactions=True)
     lacks = frozenset({"array"})
 
-    def lines(self, story: Story) -> list[str]:
-        created = [wire.dumps(self.created(table)) for table in story.tables]
+    def lines(self, workload: Workload) -> list[str]:
+        created = [wire.dumps(self.created(table)) for table in workload.tables]
         return created + [
             wire.dumps(self.message(step, event, number))
-            for step in self.steps(story)
+            for step in self.steps(workload)
             for number, event in enumerate(step.events, 1)
         ]
 

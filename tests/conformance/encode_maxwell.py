@@ -4,26 +4,26 @@ from decimal import Decimal
 from typing import Any
 
 from tests.conformance import wire
-from tests.conformance.story import Event, Row, Step, Story, Table
-from tests.conformance.teller import Can, LineTeller, changed
+from tests.conformance.encoder import Capabilities, LineEncoder, changed
 from tests.conformance.wire import SECOND, base
+from tests.conformance.workload import Event, Row, Step, Table, Workload
 
 
-class Maxwell(LineTeller):
-    """`old` holds what changed. Rows of one statement share a position; `xoffset` is on all but the last row of a
-    transaction, which has `commit`. By default there is neither a position nor an offset."""
+class Maxwell(LineEncoder):
+    """`old` has the changed columns. The rows of one statement share a position. The last row of a transaction has
+    `commit`, all other rows have `xoffset`. By default, Maxwell writes neither positions nor offsets."""
 
     name = "maxwell"
     format = "maxwell-json"
     lacks = frozenset({"boolean", "numeric", "uuid", "array"})
 
-    def __init__(self, places: bool = True) -> None:
-        self.name = "maxwell" if places else "maxwell_bare"
-        self.can = Can(places=places, before=True, reads=True, transactions=True, keys=True)
+    def __init__(self, positions: bool = True) -> None:
+        self.name = "maxwell" if positions else "maxwell_bare"
+        self.can = Capabilities(positions=positions, before=True, reads=True, transactions=True, keys=True)
 
-    def lines(self, story: Story) -> list[str]:
+    def lines(self, workload: Workload) -> list[str]:
         self.place = 0
-        return [wire.dumps(row) for step in self.steps(story) for row in self.rows(step)]
+        return [wire.dumps(row) for step in self.steps(workload) for row in self.rows(step)]
 
     def rows(self, step: Step) -> list[Row]:
         if step.kind != "stream":
@@ -33,8 +33,8 @@ class Maxwell(LineTeller):
             self.place += (event.op, event.table.name) != before
             before = (event.op, event.table.name)
             is_last = number == len(step.events) - 1
-            commit: Row = {"commit": True} if is_last else {"xoffset": number} if self.can.places else {}
-            position = {"position": self.position(step)} if self.can.places else {}
+            commit: Row = {"commit": True} if is_last else {"xoffset": number} if self.can.positions else {}
+            position = {"position": self.position(step)} if self.can.positions else {}
             keys = {"primary_key_columns": list(event.table.keys)}
             more = {"xid": 23_396 + step.number} | commit | position | keys | self.images(event)
             rows.append(self.row(step, event.table, event.op, more))
@@ -45,7 +45,7 @@ class Maxwell(LineTeller):
         return f"{file}:{800_000 + 100 * self.place - (700_000 if step.number >= 14 else 0)}"
 
     def bootstrap(self, step: Step) -> list[Row]:
-        """The rows of each table, between its marks."""
+        """The rows of each table, between a start row and a complete row."""
         rows = []
         for table in {event.table.name: event.table for event in step.events}.values():
             rows.append(self.row(step, table, "bootstrap-start", {"data": {}}))

@@ -1,4 +1,5 @@
-"""A source's history: what was committed, in order, and the tables it leads to. The tellers tell it in every format."""
+"""A workload of a source: its transactions in commit order, and the resulting tables. Encoders write it in every
+format."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -28,7 +29,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Event:
-    """One change of one row. An update may change the key; a truncate has no rows."""
+    """One change of one row. An update can change the key. A truncate has no rows."""
 
     op: Op
     table: Table
@@ -36,7 +37,7 @@ class Event:
     after: Row | None = None
 
     @property
-    def moves(self) -> bool:
+    def changes_key(self) -> bool:
         """Whether an update changes the key."""
         both = self.before is not None and self.after is not None
         return self.op == "update" and both and self.table.key(self.before or {}) != self.table.key(self.after or {})
@@ -44,28 +45,29 @@ class Event:
 
 @dataclass(frozen=True)
 class Step:
-    """A committed transaction, or rows read by a snapshot: `initial` before the log begins, `read` in its midst.
+    """A committed transaction, or the rows of a snapshot: `initial` before the log begins, `read` while it grows.
 
-    `early`: its records were written to the log before those of the transaction before it, which committed first; the
-    two touch different rows.
+    `early`: its records are in the log before those of the previous transaction, which committed earlier. The two
+    transactions change different rows.
     """
 
     kind: Literal["stream", "initial", "read"]
     number: int
-    at: int  # microseconds; whole seconds, as some sources tell no more
+    at: int  # microseconds, but whole seconds, because some sources have no finer times
     events: tuple[Event, ...]
     early: bool = False
 
 
 @dataclass
-class Story:
-    """Steps in the order in which they were committed."""
+class Workload:
+    """Steps in commit order."""
 
     tables: tuple[Table, ...]
     steps: list[Step] = field(default_factory=list)
 
     def images(self) -> dict[str, dict[Key, list[Row | None]]]:
-        """What each key of each table went through: its images, None where it was gone; repetitions once."""
+        """The sequence of images of each key of each table. None means that there is no row. Consecutive repetitions
+        are one image."""
         found: dict[str, dict[Key, list[Row | None]]] = {table.name: {} for table in self.tables}
 
         def put(table: Table, key: Key, row: Row | None) -> None:
@@ -79,7 +81,7 @@ class Story:
                     if images[-1] is not None:
                         put(event.table, key, None)
                 continue
-            if event.before is not None and (event.after is None or event.moves):
+            if event.before is not None and (event.after is None or event.changes_key):
                 put(event.table, event.table.key(event.before), None)
             if event.after is not None:
                 put(event.table, event.table.key(event.after), event.after)
@@ -93,7 +95,7 @@ class Story:
         }
 
     def events(self, *kinds: str) -> Iterator[Event]:
-        """The events of the steps of some kinds."""
+        """The events of all steps of these kinds."""
         return (event for step in self.steps if step.kind in kinds for event in step.events)
 
 
@@ -120,19 +122,19 @@ NAMES = ("", "Ada", "ZoÃ«", "O'Brien", 'quote"d', "back\\slash", "tab\there", "æ
 LONG = "a text too long to stand in its row " * 80
 
 
-class Author:
-    """Writes a story: keeps the tables as they are, so that before images are right."""
+class WorkloadBuilder:
+    """Builds a workload. It keeps the current rows, so that before images are right."""
 
     def __init__(self, seed: int = 7, tables: tuple[Table, ...] = TABLES) -> None:
-        self.random, self.story, self.now, self.number = random.Random(seed), Story(tables), NOON, 0
+        self.random, self.workload, self.now, self.number = random.Random(seed), Workload(tables), NOON, 0
         self.rows: dict[str, dict[Key, Row]] = {table.name: {} for table in tables}
         self.open: list[Event] = []
 
     def commit(self, seconds: int = 1, kind: Any = "stream", early: bool = False) -> None:
-        """End the transaction; it was committed so many seconds after the one before."""
+        """End the transaction, which commits `seconds` after the previous one."""
         self.now += seconds * SECOND
         self.number += 1
-        self.story.steps.append(Step(kind, self.number, self.now, tuple(self.open), early))
+        self.workload.steps.append(Step(kind, self.number, self.now, tuple(self.open), early))
         self.open = []
 
     def insert(self, table: Table, row: Row) -> None:
@@ -149,12 +151,12 @@ class Author:
         self.open.append(Event("delete", table, self.rows[table.name].pop(key), None))
 
     def truncate(self, table: Table) -> None:
-        """Beside the event it keeps what was there: formats that know no truncate tell deletes."""
+        """Truncate the table. The event keeps the equivalent deletes for formats without truncates."""
         for key in sorted(self.rows[table.name]):
             self.delete(table, key)
-        gone = [event for event in self.open if event.table is table and event.op == "delete"]
-        self.open = [event for event in self.open if event not in gone]
-        self.open.append(Truncate("truncate", table, gone=tuple(gone)))
+        deletes = [event for event in self.open if event.table is table and event.op == "delete"]
+        self.open = [event for event in self.open if event not in deletes]
+        self.open.append(Truncate("truncate", table, deletes=tuple(deletes)))
         self.rows[table.name].clear()
 
     def read(self, table: Table, row: Row) -> None:
@@ -181,93 +183,93 @@ class Author:
 
 @dataclass(frozen=True)
 class Truncate(Event):
-    """A truncate, and the deletes that tell the same."""
+    """A truncate, and the equivalent deletes."""
 
-    gone: tuple[Event, ...] = ()
+    deletes: tuple[Event, ...] = ()
 
 
-def a_story() -> Story:
-    """Two tables through everything that can befall a row."""
-    author = Author()
+def full_workload() -> Workload:
+    """Two tables with every kind of change."""
+    builder = WorkloadBuilder()
     for number in range(1, 13):
-        author.insert(ACCOUNTS, author.account(number))
+        builder.insert(ACCOUNTS, builder.account(number))
         for line in range(1, 1 + number % 3):
-            author.insert(ORDERS, author.order(number, line))
-    author.commit(kind="initial")
-    _ordinary(author)
-    _several_of_one_key(author)
-    _key_changes(author)
-    _reads(author)
-    author.truncate(ORDERS)
-    author.commit(2)
-    author.insert(ORDERS, author.order(1, 1))
-    author.insert(ORDERS, author.order(7, 2))
-    author.update(ACCOUNTS, (2,), note=None, balance=Decimal("0.00"))
-    author.commit(1)
-    return author.story
+            builder.insert(ORDERS, builder.order(number, line))
+    builder.commit(kind="initial")
+    _ordinary(builder)
+    _several_of_one_key(builder)
+    _key_changes(builder)
+    _reads(builder)
+    builder.truncate(ORDERS)
+    builder.commit(2)
+    builder.insert(ORDERS, builder.order(1, 1))
+    builder.insert(ORDERS, builder.order(7, 2))
+    builder.update(ACCOUNTS, (2,), note=None, balance=Decimal("0.00"))
+    builder.commit(1)
+    return builder.workload
 
 
-def _ordinary(author: Author) -> None:
-    """Inserts, updates to and from null, deletes, an update of nothing; transactions that overlap in the log."""
-    author.insert(ACCOUNTS, author.account(20))
-    author.insert(ORDERS, author.order(20, 1))
-    author.commit(1800)
-    author.update(ACCOUNTS, (1,), name=None, note=LONG)
-    author.update(ORDERS, (2, 1), price=Decimal("1.5"))
-    author.commit(1)
-    author.update(ACCOUNTS, (3,), balance=Decimal("-9999999999.99"), score=None)
-    author.update(ORDERS, (5, 1), item="written earlier, committed later")
-    author.commit(0, early=True)
-    author.update(ACCOUNTS, (1,), name="back again")
-    author.commit(0)
-    author.delete(ACCOUNTS, (4,))
-    author.delete(ORDERS, (4, 1))
-    author.commit(3)
-    author.update(ACCOUNTS, (5,))
-    author.commit(1)
-    author.update(ACCOUNTS, (1,), score=2.5)
-    author.commit(0)
-    author.insert(ACCOUNTS, author.account(4))
-    author.commit(60)
+def _ordinary(builder: WorkloadBuilder) -> None:
+    """Inserts, deletes, updates to and from null and without a change, transactions that overlap in the log."""
+    builder.insert(ACCOUNTS, builder.account(20))
+    builder.insert(ORDERS, builder.order(20, 1))
+    builder.commit(1800)
+    builder.update(ACCOUNTS, (1,), name=None, note=LONG)
+    builder.update(ORDERS, (2, 1), price=Decimal("1.5"))
+    builder.commit(1)
+    builder.update(ACCOUNTS, (3,), balance=Decimal("-9999999999.99"), score=None)
+    builder.update(ORDERS, (5, 1), item="written earlier, committed later")
+    builder.commit(0, early=True)
+    builder.update(ACCOUNTS, (1,), name="back again")
+    builder.commit(0)
+    builder.delete(ACCOUNTS, (4,))
+    builder.delete(ORDERS, (4, 1))
+    builder.commit(3)
+    builder.update(ACCOUNTS, (5,))
+    builder.commit(1)
+    builder.update(ACCOUNTS, (1,), score=2.5)
+    builder.commit(0)
+    builder.insert(ACCOUNTS, builder.account(4))
+    builder.commit(60)
 
 
-def _several_of_one_key(author: Author) -> None:
-    """A row that changes several times in one transaction: there and back, gone and back, born and changed."""
-    author.update(ACCOUNTS, (6,), name="A")
-    author.update(ACCOUNTS, (6,), name="B")
-    author.update(ACCOUNTS, (6,), name="A")
-    author.commit(1)
-    author.delete(ACCOUNTS, (7,))
-    author.insert(ACCOUNTS, author.account(7))
-    author.update(ACCOUNTS, (7,), name="reborn")
-    author.commit(1)
-    author.insert(ORDERS, author.order(30, 1))
-    author.update(ORDERS, (30, 1), item="second thought")
-    author.commit(0)
+def _several_of_one_key(builder: WorkloadBuilder) -> None:
+    """Several changes of one row in one transaction: a value and back, delete and insert, insert and update."""
+    builder.update(ACCOUNTS, (6,), name="A")
+    builder.update(ACCOUNTS, (6,), name="B")
+    builder.update(ACCOUNTS, (6,), name="A")
+    builder.commit(1)
+    builder.delete(ACCOUNTS, (7,))
+    builder.insert(ACCOUNTS, builder.account(7))
+    builder.update(ACCOUNTS, (7,), name="reborn")
+    builder.commit(1)
+    builder.insert(ORDERS, builder.order(30, 1))
+    builder.update(ORDERS, (30, 1), item="second thought")
+    builder.commit(0)
 
 
-def _key_changes(author: Author) -> None:
-    """New keys: a plain one, one with a long value that does not change, one in a composite key, and back again."""
-    author.update(ACCOUNTS, (8,), id=88)
-    author.commit(5)
-    author.update(ACCOUNTS, (1,), id=101, name="moved")
-    author.update(ORDERS, (2, 1), line=9)
-    author.commit(1)
-    author.update(ACCOUNTS, (88,), id=8)
-    author.commit(1)
-    author.update(ACCOUNTS, (101,), score=7.0)
-    author.delete(ORDERS, (2, 9))
-    author.commit(2)
+def _key_changes(builder: WorkloadBuilder) -> None:
+    """Key changes: of a simple and of a composite key, of a row with a long unchanged value, and back."""
+    builder.update(ACCOUNTS, (8,), id=88)
+    builder.commit(5)
+    builder.update(ACCOUNTS, (1,), id=101, name="moved")
+    builder.update(ORDERS, (2, 1), line=9)
+    builder.commit(1)
+    builder.update(ACCOUNTS, (88,), id=8)
+    builder.commit(1)
+    builder.update(ACCOUNTS, (101,), score=7.0)
+    builder.delete(ORDERS, (2, 9))
+    builder.commit(2)
 
 
-def _reads(author: Author) -> None:
-    """A second snapshot an hour later; one of its rows is older than a change committed just before."""
-    stale = dict(author.rows["accounts"][9,])
-    author.update(ACCOUNTS, (9,), name="newer than the snapshot")
-    author.commit(3600)
-    for key in sorted(author.rows["accounts"]):
-        author.read(ACCOUNTS, stale if key == (9,) else author.rows["accounts"][key])
-    author.commit(2, kind="read")
-    author.update(ACCOUNTS, (10,), name="after the snapshot")
-    author.delete(ACCOUNTS, (11,))
-    author.commit(3600)
+def _reads(builder: WorkloadBuilder) -> None:
+    """A second snapshot an hour later. One of its rows is older than a change that was committed just before it."""
+    stale = dict(builder.rows["accounts"][9,])
+    builder.update(ACCOUNTS, (9,), name="newer than the snapshot")
+    builder.commit(3600)
+    for key in sorted(builder.rows["accounts"]):
+        builder.read(ACCOUNTS, stale if key == (9,) else builder.rows["accounts"][key])
+    builder.commit(2, kind="read")
+    builder.update(ACCOUNTS, (10,), name="after the snapshot")
+    builder.delete(ACCOUNTS, (11,))
+    builder.commit(3600)

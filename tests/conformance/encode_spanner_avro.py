@@ -1,4 +1,4 @@
-"""Spanner's data records in the Avro files of Dataflow's template, in no order."""
+"""Spanner's data records in the Avro files of Dataflow's template, in random order."""
 
 import json
 import random
@@ -6,13 +6,13 @@ from pathlib import Path
 
 import fastavro
 
-from tests.conformance.story import Row, Step, Story
-from tests.conformance.tell_spanner import SpannerRecords
+from tests.conformance.encode_spanner import SpannerRecords
+from tests.conformance.workload import Row, Step, Workload
 from tests.unit.decode.formats.test_spanner_avro import CODES, SCHEMA
 
 
 class SpannerAvro(SpannerRecords):
-    """The template writes no heartbeats, times in microseconds, and no code of a type that its schema does not know."""
+    """No heartbeats, times in microseconds, and no code for a type that the template's schema does not know."""
 
     format = "spanner-avro"
     misnamed = frozenset({"float"})
@@ -21,8 +21,8 @@ class SpannerAvro(SpannerRecords):
         super().__init__(capture, "array")
         self.name = f"spanner_avro_{capture.lower()}"
 
-    def deliver(self, story: Story, folder: Path) -> None:
-        records = self.records(story)
+    def deliver(self, workload: Workload, folder: Path) -> None:
+        records = self.records(workload)
         draw = random.Random(3)
         records += draw.sample(records, len(records) // 5)
         draw.shuffle(records)
@@ -30,15 +30,15 @@ class SpannerAvro(SpannerRecords):
             with (folder / f"output-{number:05}-of-00002.avro").open("wb") as out:
                 fastavro.writer(out, fastavro.parse_schema(SCHEMA), records[number::2], codec="deflate")
 
-    def records(self, story: Story) -> list[Row]:
+    def records(self, workload: Workload) -> list[Row]:
         found = []
-        for step in self.steps(story):
+        for step in self.steps(workload):
             runs = list(self.runs([half for event in step.events for half in self.halves(event)]))
             found += [self.in_avro(step, self.record(step, run, at, len(runs))) for at, run in enumerate(runs)]
         return found
 
     def in_avro(self, step: Step, record: Row) -> Row:
-        """The record as the template's class writes it."""
+        """The record in the form that the template's class writes."""
         return {
             "partitionToken": "AUKm",
             "commitTimestamp": step.at + step.number,
@@ -79,5 +79,5 @@ def code_of(kind: Row | None) -> str | None:
 
 
 def text_of(values: Row) -> str:
-    """Nothing is an empty text, not a null."""
+    """The values as JSON text. Without values, it is an empty text, not a null."""
     return json.dumps(values, ensure_ascii=False) if values else ""

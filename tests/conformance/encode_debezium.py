@@ -1,4 +1,4 @@
-"""Debezium's JSON; of PostgreSQL and MySQL: with and without schemas, before images and the lack of them."""
+"""Debezium's JSON of PostgreSQL and MySQL, with and without schemas and before images."""
 
 import json
 import math
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from tests.conformance import wire
-from tests.conformance.story import Event, Row, Step, Story, Table
-from tests.conformance.teller import Can, LineTeller
+from tests.conformance.encoder import Capabilities, LineEncoder
 from tests.conformance.wire import SECOND, base
+from tests.conformance.workload import Event, Row, Step, Table, Workload
 
 UNAVAILABLE = "__debezium_unavailable_value"
 LONG_TEXT = 1000
@@ -48,8 +48,8 @@ _CONNECT: dict[str, dict[str, Any]] = {
 }
 
 
-class Debezium(LineTeller):
-    """What the connectors share: the envelope, headers, the transaction topic, null messages after deletes."""
+class Debezium(LineEncoder):
+    """What the connectors have in common: envelope, headers, transaction topic, null messages after deletes."""
 
     format = "debezium-json"
     connector: ClassVar[str]
@@ -62,32 +62,32 @@ class Debezium(LineTeller):
         self.name = f"{self.connector}_{'schemas' if schemas else 'bare'}"
         self.now = 0
 
-    def lines(self, story: Story) -> list[str]:
+    def lines(self, workload: Workload) -> list[str]:
         found = []
-        for step, events in zip(steps := list(self.steps(story)), self.placed(steps), strict=True):
+        for step, events in zip(steps := list(self.steps(workload)), self.placed(steps), strict=True):
             total = sum(len(self.halves(event)) for event, _ in events)
             boundary = self.boundary(step, events[0][1], events[-1][1]) if step.kind == "stream" else None
             if boundary and not all(event.op == "truncate" for event in step.events):
-                found.append(self.told(None, boundary[0] | {"event_count": None, "data_collections": None}))
+                found.append(self.record_line(None, boundary[0] | {"event_count": None, "data_collections": None}))
             order = 0
             for event, place in events:
                 for op, before, after, headers in self.halves(event):
                     order += 1
                     found.append(self.change(step, event, op, before, after, headers, place, order))
                     if op == "d":
-                        found.append(self.told(event.table, None, before, headers))
+                        found.append(self.record_line(event.table, None, before, headers))
             if boundary:
                 counts = [{"data_collection": "all", "event_count": total}]
-                found.append(self.told(None, boundary[1] | {"event_count": total, "data_collections": counts}))
+                found.append(self.record_line(None, boundary[1] | {"event_count": total, "data_collections": counts}))
         return found
 
-    def untold(self) -> set[str]:
-        """Kinds that events without a schema do not tell: where the point is, if no decimal has room for the digits."""
+    def kinds_without_scale(self) -> set[str]:
+        """Kinds that need a schema: without one, a number that no decimal type can hold has no scale."""
         return set() if self.schemas else {"decimal(65,30)"}
 
     def halves(self, event: Event) -> list[tuple[str, Row | None, Row | None, Row]]:
-        """(op, before, after, headers): a key change is a delete and an insert."""
-        if not event.moves:
+        """(op, before, after, headers). A key change is a delete and an insert."""
+        if not event.changes_key:
             return [(OPS[event.op], event.before, event.after, {})]
         old, new = (self.key(event.table, row or {}) for row in (event.before, event.after))
         return [
@@ -108,10 +108,12 @@ class Debezium(LineTeller):
             "op": op,
             **self.clocks(self.now + 123),
         }
-        return self.told(event.table, value, after or before, headers)
+        return self.record_line(event.table, value, after or before, headers)
 
-    def told(self, table: Table | None, value: Row | None, row: Row | None = None, headers: Row | None = None) -> str:
-        """A record as it lands."""
+    def record_line(
+        self, table: Table | None, value: Row | None, row: Row | None = None, headers: Row | None = None
+    ) -> str:
+        """The line of a record."""
         topic = f"srv.{self.table_name(table)}" if table else "srv.transaction"
         key: Any = {"id": value["id"]} if table is None and value else None
         if table and table.keys and row:
@@ -183,22 +185,22 @@ class Debezium(LineTeller):
 
     @abstractmethod
     def placed(self, steps: list[Step]) -> Iterator[list[tuple[Event, Row]]]:
-        """The events of each step with their places in the log."""
+        """The events of each step with their positions in the log."""
 
     @abstractmethod
     def before_image(self, table: Table, op: str, before: Row | None) -> Row | None:
-        """What the event carries of the row before."""
+        """The before image that the event has."""
 
     @abstractmethod
     def source_block(self, step: Step, table: Table, place: Row) -> Row:
-        """Where the event is from."""
+        """The `source` block of the event."""
 
     @abstractmethod
     def transaction(self, step: Step, place: Row) -> str:
         """The id of the transaction."""
 
     def boundary(self, step: Step, first: Row, last: Row) -> tuple[Row, Row]:
-        """BEGIN and END."""
+        """The BEGIN and END records of a transaction."""
         clock = {"ts_ms": step.at // 1000}
         begin = {"status": "BEGIN", "id": self.transaction(step, first), **clock}
         return begin, {"status": "END", "id": self.transaction(step, last), **clock}
@@ -209,7 +211,8 @@ class Debezium(LineTeller):
 
 
 class Postgresql(Debezium):
-    """Replica identity DEFAULT without schemas: no before images, long values unavailable; FULL with schemas."""
+    """Without schemas: replica identity DEFAULT, so there are no before images and long values are unavailable. With
+    schemas: replica identity FULL."""
 
     connector = "postgresql"
     topic_field = "topic"
@@ -217,14 +220,14 @@ class Postgresql(Debezium):
 
     def __init__(self, schemas: bool) -> None:
         super().__init__(schemas)
-        self.lacks = frozenset({"ubigint"} | self.untold())
-        self.can = Can(
+        self.lacks = frozenset({"ubigint"} | self.kinds_without_scale())
+        self.can = Capabilities(
             before=schemas, deleted_row=schemas, partial=not schemas, truncate=True, reads=True, transactions=True,
-            commit_places=True, keys=True, types=schemas,
+            commit_positions=True, keys=True, types=schemas,
         )  # fmt: skip
 
     def specials(self, kind: str) -> list[Any]:
-        """Infinity, of times."""
+        """Infinite times."""
         return [math.inf, -math.inf] if kind in INFINITE else []
 
     def value(self, kind: str, value: Any) -> Any:
@@ -232,7 +235,7 @@ class Postgresql(Debezium):
         return INFINITE[kind][value < 0] if infinite else super().value(kind, value)
 
     def placed(self, steps: list[Step]) -> Iterator[list[tuple[Event, Row]]]:
-        """Transactions stand in the order of their commits, records where they were written."""
+        """Transactions are in commit order. Each record has the position at which it was written."""
         commit = last = 400_000_000
         for number, step in enumerate(steps):
             start = 400_000_000 + 100_000 * (step.number - (1 if step.early else 0)) + (-50_000 if step.early else 0)
@@ -280,19 +283,19 @@ class Postgresql(Debezium):
 
 
 class Mysql(Debezium):
-    """Full before images; times of whole seconds; a statement's rows share a position; binlogs end and begin."""
+    """Full before images, times of whole seconds, one position for the rows of a statement, and two binlog files."""
 
     connector = "mysql"
     topic_field = "destination"
-    misnamed = frozenset({"ubigint"})  # 64 bits with a sign, says the schema
+    misnamed = frozenset({"ubigint"})  # the schema declares a signed 64-bit number
 
     def __init__(self, schemas: bool) -> None:
         super().__init__(schemas)
-        self.lacks = frozenset({"boolean", "numeric", "uuid", "array"} | self.untold())
-        self.can = Can(before=True, truncate=True, reads=True, transactions=True, keys=True, types=schemas)
+        self.lacks = frozenset({"boolean", "numeric", "uuid", "array"} | self.kinds_without_scale())
+        self.can = Capabilities(before=True, truncate=True, reads=True, transactions=True, keys=True, types=schemas)
 
     def placed(self, steps: list[Step]) -> Iterator[list[tuple[Event, Row]]]:
-        """Half of the story stands in mysql-bin.999999, the other half in mysql-bin.1000000."""
+        """The first half of the workload is in mysql-bin.999999, the second half in mysql-bin.1000000."""
         place = {"file": "mysql-bin.999999", "pos": 157, "row": 0}
         previous: Event | None = None
         for number, step in enumerate(steps):
@@ -333,18 +336,20 @@ class Mysql(Debezium):
 
 
 class Flat(Mysql):
-    """Rows of MySQL that the transform ExtractNewRecordState leaves, with deletes rewritten."""
+    """Rows of MySQL after the transform ExtractNewRecordState, with rewritten deletes."""
 
     format = "debezium-flat-json"
 
     def __init__(self) -> None:
         super().__init__(schemas=False)
         self.name = "mysql_flat"
-        self.can = Can(reads=True, transactions=True, keys=True)
+        self.can = Capabilities(reads=True, transactions=True, keys=True)
 
-    def told(self, table: Table | None, value: Row | None, row: Row | None = None, headers: Row | None = None) -> str:
+    def record_line(
+        self, table: Table | None, value: Row | None, row: Row | None = None, headers: Row | None = None
+    ) -> str:
         if table is None or value is None:
-            return super().told(table, value, row, headers)
+            return super().record_line(table, value, row, headers)
         source, transaction = value["source"], value["transaction"] or {}
         fields = {
             f"__source_{n}": source[n] for n in ("connector", "name", "db", "table", "file", "pos", "row", "ts_ms")
@@ -353,4 +358,4 @@ class Flat(Mysql):
         flat = value["before" if value["op"] == "d" else "after"] | {
             "__op": value["op"], "__deleted": str(value["op"] == "d").lower(), "__ts_ms": value["ts_ms"], **fields,
         }  # fmt: skip
-        return super().told(table, flat, row, headers)
+        return super().record_line(table, flat, row, headers)

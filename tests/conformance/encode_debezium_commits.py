@@ -1,20 +1,19 @@
-"""Debezium's JSON of Oracle, SQL Server, Db2, Vitess and YugabyteDB: every event says where its transaction was
-committed."""
+"""Debezium's JSON of Oracle, SQL Server, Db2, Vitess and YugabyteDB: every event has the position of its commit."""
 
 import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.conformance.story import Event, Row, Step, Table
-from tests.conformance.tell_debezium import Debezium
-from tests.conformance.teller import Can
+from tests.conformance.encode_debezium import Debezium
+from tests.conformance.encoder import Capabilities
 from tests.conformance.wire import SECOND
+from tests.conformance.workload import Event, Row, Step, Table
 
 MARKS = {"stream": "false", "initial": "true", "read": "incremental"}
 
 
 class ByCommits(Debezium):
-    """What both share: whole before images, headers as a list."""
+    """What these connectors have in common: complete before images, headers as a list."""
 
     topic_field = "topic"
 
@@ -25,7 +24,7 @@ class ByCommits(Debezium):
         return [{"key": name, "value": value} for name, value in more.items()]
 
     def placed(self, steps: list[Step]) -> Iterator[list[tuple[Event, Row]]]:
-        """Transactions by their commits; an early one's records stand before those of the one before it."""
+        """Transactions in commit order. The records of an `early` transaction are before those of the previous one."""
         at = 1
         for step in steps:
             start = 1000 * step.number - (1500 if step.early else 0)
@@ -38,14 +37,14 @@ class ByCommits(Debezium):
 
 
 class Sqlserver(ByCommits):
-    """LSNs of three parts; the halves of a key change are the first and second event at one LSN."""
+    """LSNs with three parts. The halves of a key change are the first and the second event at one LSN."""
 
     connector = "sqlserver"
     lacks = frozenset({"numeric", "ubigint", "array", "json", "decimal(65,30)"})
 
     def __init__(self) -> None:
         super().__init__(schemas=False)
-        self.can = Can(before=True, reads=True, transactions=True, commit_places=True, keys=True)
+        self.can = Capabilities(before=True, reads=True, transactions=True, commit_positions=True, keys=True)
 
     def change(
         self, step: Step, event: Event, op: str, before: Row | None, after: Row | None, headers: Row, place: Row, n: int
@@ -68,24 +67,26 @@ class Sqlserver(ByCommits):
 
 
 class Oracle(ByCommits):
-    """SCNs as text; a READ carries the SCN that its query saw."""
+    """SCNs as text. A READ has the SCN of its query."""
 
     connector = "oracle"
     lacks = frozenset({"boolean", "smallint", "ubigint", "uuid", "array", "time", "json", "decimal(65,30)"})
 
     def __init__(self) -> None:
         super().__init__(schemas=False)
-        self.can = Can(before=True, truncate=True, reads=True, transactions=True, commit_places=True, keys=True)
+        self.can = Capabilities(
+            before=True, truncate=True, reads=True, transactions=True, commit_positions=True, keys=True
+        )
 
     def source_block(self, step: Step, table: Table, place: Row) -> Row:
         streamed = step.kind == "stream"
-        told: Row = {"txId": f"0a00{step.number:04x}", "commit_scn": str(2_200_000 + place["commit"])}
-        told |= {"rs_id": f"0x000004.{place['at']:08x}.0010", "ssn": 0, "redo_thread": 1, "user_name": "KIT"}
+        streamed_fields: Row = {"txId": f"0a00{step.number:04x}", "commit_scn": str(2_200_000 + place["commit"])}
+        streamed_fields |= {"rs_id": f"0x000004.{place['at']:08x}.0010", "ssn": 0, "redo_thread": 1, "user_name": "KIT"}
         return {
             "version": self.version, "connector": self.connector, "name": "srv",
             "ts_ms": (step.at - (SECOND if streamed else 0)) // 1000, "snapshot": MARKS[step.kind], "db": "ORCLPDB",
             "sequence": None, "schema": self.name, "table": table.name, "scn": str(2_200_000 + place["at"]),
-            **(told if streamed else dict.fromkeys(told)), "lcr_position": None,
+            **(streamed_fields if streamed else dict.fromkeys(streamed_fields)), "lcr_position": None,
             "commit_ts_ms": step.at // 1000 if streamed else None,
         }  # fmt: skip
 
@@ -94,14 +95,14 @@ class Oracle(ByCommits):
 
 
 class Db2(ByCommits):
-    """LSNs of ten bytes; a key change is one pair of rows in the change table, at one LSN."""
+    """LSNs of ten bytes. A key change is one pair of rows in the change table, at one LSN."""
 
     connector = "db2"
     lacks = frozenset({"numeric", "ubigint", "array", "json", "uuid", "decimal(65,30)"})
 
     def __init__(self) -> None:
         super().__init__(schemas=False)
-        self.can = Can(before=True, reads=True, transactions=True, commit_places=True, keys=True)
+        self.can = Capabilities(before=True, reads=True, transactions=True, commit_positions=True, keys=True)
 
     def source_block(self, step: Step, table: Table, place: Row) -> Row:
         streamed = step.kind == "stream"
@@ -117,14 +118,14 @@ class Db2(ByCommits):
 
 
 class Vitess(ByCommits):
-    """One shard, of which each transaction adds one to the GTID set; its metadata orders the changes of one."""
+    """One shard. Each transaction adds one to its GTID set, and the metadata of a transaction orders its changes."""
 
     connector = "vitess"
     lacks = frozenset({"boolean", "numeric", "uuid", "array", "decimal(65,30)"})
 
     def __init__(self) -> None:
         super().__init__(schemas=False)
-        self.can = Can(before=True, commit_places=True, keys=True)
+        self.can = Capabilities(before=True, commit_positions=True, keys=True)
 
     def source_block(self, step: Step, table: Table, place: Row) -> Row:
         return {
@@ -139,7 +140,7 @@ class Vitess(ByCommits):
 
 
 class Yugabytedb(ByCommits):
-    """The gRPC connector: operations of Raft's log, rows in cells, updates of what changed."""
+    """The gRPC connector: positions in Raft's log, values in cells, and updates with the changed columns only."""
 
     connector = "yugabytedb"
     version = "dz.1.9.5.yb.grpc.2025.2"
@@ -147,7 +148,7 @@ class Yugabytedb(ByCommits):
 
     def __init__(self) -> None:
         super().__init__(schemas=False)
-        self.can = Can(partial=True, deleted_row=False, reads=True, commit_places=True, keys=True)
+        self.can = Capabilities(partial=True, deleted_row=False, reads=True, commit_positions=True, keys=True)
 
     def key(self, table: Table, row: Row) -> Row:
         return {name: _cell(value) for name, value in super().key(table, row).items()}

@@ -1,40 +1,41 @@
-"""The messages of TiCDC: Canal's, with the TSO of the commit."""
+"""The messages of TiCDC: those of Canal, with the TSO of the commit."""
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.conformance.story import Event, Key, Row, Step, Story, Table
-from tests.conformance.tell_dts import Canal
-from tests.conformance.teller import Can, LineTeller
+from tests.conformance.encode_dts import Canal
+from tests.conformance.encoder import Capabilities, LineEncoder
+from tests.conformance.workload import Event, Key, Row, Step, Table, Workload
 
 COUNTER_BITS = 18
 
 
 class Ticdc(Canal):
-    """One row a message; `old` is the whole row; types have no parameters. TiDB commits a key once in a transaction.
+    """One row in each message. `old` is the complete row. Types have no parameters.
 
-    Where a transaction removes a row and brings another under its key, a DELETE and an INSERT have the same TSO.
+    TiDB commits each key once in a transaction. If a transaction removes a row and adds another row with the same key,
+    a DELETE and an INSERT have the same TSO.
     """
 
     name = "ticdc"
     format = "ticdc-json"
-    can = Can(before=True, truncate=True, transactions=True, commit_places=True, keys=True, types=True)
+    can = Capabilities(before=True, truncate=True, transactions=True, commit_positions=True, keys=True, types=True)
 
     def __init__(self) -> None:
         super().__init__()
         self.name = "ticdc"
 
-    def deliver(self, story: Story, folder: Path) -> None:
-        LineTeller.deliver(self, story, folder)
+    def deliver(self, workload: Workload, folder: Path) -> None:
+        LineEncoder.deliver(self, workload, folder)
 
-    def committed(self, story: Story) -> Story:
-        return Story(story.tables, [replace(step, events=tuple(net_changes(step))) for step in story.steps])
+    def committed(self, workload: Workload) -> Workload:
+        return Workload(workload.tables, [replace(step, events=tuple(net_changes(step))) for step in workload.steps])
 
-    def lines(self, story: Story) -> list[str]:
+    def lines(self, workload: Workload) -> list[str]:
         found: list[Row] = []
-        for step in self.steps(self.committed(story)):
+        for step in self.steps(self.committed(workload)):
             for event in step.events:
                 message = self.rows(step, [event])
                 found.append(message | {"_tidb": {"commitTs": tso(step)}})
@@ -60,16 +61,16 @@ def tso(step: Step) -> int:
 
 @dataclass
 class Net:
-    """What a transaction did to a key, all in all: the row before, the row after, and whether it was gone between."""
+    """The net effect of a transaction on a key: the row before, the row after, whether it was deleted between."""
 
     table: Table
     before: Row | None
     after: Row | None = None
-    was_gone: bool = False
+    was_deleted: bool = False
 
     def events(self) -> Iterator[Event]:
         is_replaced = self.before is not None and self.after is not None
-        if is_replaced and not self.was_gone:
+        if is_replaced and not self.was_deleted:
             if self.before != self.after:
                 yield Event("update", self.table, self.before, self.after)
             return
@@ -80,7 +81,7 @@ class Net:
 
 
 def net_changes(step: Step) -> Iterator[Event]:
-    """The changes of a transaction, one or a delete and an insert for each key."""
+    """The net changes of a transaction: one change for each key, or a delete and an insert."""
     rows: dict[tuple[str, Key], Net] = {}
     for event in step.events:
         if event.op == "truncate":
@@ -89,7 +90,7 @@ def net_changes(step: Step) -> Iterator[Event]:
         before, after = (None if row is None else event.table.key(row) for row in (event.before, event.after))
         if before is not None and before != after:
             found = rows.setdefault((event.table.name, before), Net(event.table, event.before))
-            found.after, found.was_gone = None, True
+            found.after, found.was_deleted = None, True
         if after is not None:
             first = event.before if before == after else None
             rows.setdefault((event.table.name, after), Net(event.table, first)).after = event.after

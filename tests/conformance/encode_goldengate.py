@@ -4,15 +4,16 @@ from decimal import Decimal
 from typing import Any
 
 from tests.conformance import wire
-from tests.conformance.story import Event, Row, Step, Story, Table
-from tests.conformance.teller import Can, LineTeller
+from tests.conformance.encoder import Capabilities, LineEncoder
 from tests.conformance.wire import SECOND, base
+from tests.conformance.workload import Event, Row, Step, Table, Workload
 
 
-class GoldenGate(LineTeller):
-    """Operations have both images, rows one; there a key change is a delete and an insert at one place in the trail.
+class GoldenGate(LineEncoder):
+    """Operations have both images, rows have one. In the row layout, a key change is a delete and an insert at one
+    position in the trail.
 
-    A date has a colon before its time in operations, a blank in rows: so releases differ.
+    Dates have a colon before the time in operations, and a space in rows, because releases differ in this.
     """
 
     name = "goldengate"
@@ -22,13 +23,13 @@ class GoldenGate(LineTeller):
     def __init__(self, has_rows: bool = False) -> None:
         self.has_rows = has_rows
         self.name = "goldengate_row" if has_rows else "goldengate"
-        self.can = Can(before=not has_rows, truncate=True, transactions=True, keys=True)
+        self.can = Capabilities(before=not has_rows, truncate=True, transactions=True, keys=True)
 
-    def lines(self, story: Story) -> list[str]:
+    def lines(self, workload: Workload) -> list[str]:
         self.place = 0
         return [
             wire.dumps(operation)
-            for step in self.steps(story)
+            for step in self.steps(workload)
             for event in step.events
             for operation in self.operations(step, event)
         ]
@@ -39,12 +40,12 @@ class GoldenGate(LineTeller):
         word = event.op[0].upper()
         if not self.has_rows:
             return [self.metadata(step, event, word) | {"before": before, "after": after}]
-        if event.moves:
+        if event.changes_key:
             return [self.metadata(step, event, "D") | (before or {}), self.metadata(step, event, "I") | (after or {})]
         return [self.metadata(step, event, word) | (after or before or {})]
 
     def metadata(self, step: Step, event: Event, word: str) -> Row:
-        """The file of the trail changes in the midst, and places in it begin again."""
+        """The metadata of an operation. The trail has two files, and the positions in the second file start over."""
         file, place = (9, 9_999_000_000 + self.place) if step.number < 14 else (10, self.place)
         return {
             "table": self.table_name(event.table),

@@ -1,4 +1,4 @@
-"""What every teller has: how a format tells a story, and what it can tell at all."""
+"""The base of all encoders: how a format represents a workload, and what it can represent."""
 
 import random
 from abc import ABC, abstractmethod
@@ -8,39 +8,41 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tests.conformance import wire
-from tests.conformance.story import Event, Row, Step, Story, Table, Truncate
 from tests.conformance.wire import base
+from tests.conformance.workload import Event, Row, Step, Table, Truncate, Workload
 
 MAX_DIGITS = 38
 
 
 @dataclass(frozen=True)
-class Can:
-    """What a format tells. `places`: a position in the source's log; without one, the order of delivery is the order.
+class Capabilities:
+    """What a format can represent.
 
-    `before`: the row before an update. `deleted_row`: the row that a delete took. `partial`: updates without what did
-    not change. `transactions`: which changes were committed together. `commit_places`: positions are those of commits.
-    `keys`, `types`: events say them, so that a spec need not.
+    `positions`: a position in the source's log; without it, the order of delivery counts. `before`: the row before an
+    update. `deleted_row`: the row that a delete removed. `partial`: updates without their unchanged columns.
+    `truncate`, `reads`: truncates, rows of snapshots. `transactions`: which changes were committed together.
+    `commit_positions`: positions are those of commits. `keys`, `types`: events have them, so that a spec need not
+    declare them.
     """
 
-    places: bool = True
+    positions: bool = True
     before: bool = False
     deleted_row: bool = True
     partial: bool = False
     truncate: bool = False
     reads: bool = False
     transactions: bool = False
-    commit_places: bool = False
+    commit_positions: bool = False
     keys: bool = False
     types: bool = False
 
 
-class Teller(ABC):
-    """Tells stories in one format, as one connector writes it."""
+class Encoder(ABC):
+    """Writes workloads in one format, as one connector writes it."""
 
     name: str
     format: str
-    can: Can
+    can: Capabilities
     types: ClassVar[dict[str, str]] = {
         "boolean": "boolean",
         "smallint": "int",
@@ -62,10 +64,10 @@ class Teller(ABC):
     lacks: frozenset[str] = frozenset()
     """Kinds that the source does not have."""
     misnamed: frozenset[str] = frozenset()
-    """Kinds that its events call by another name: only a spec knows better."""
+    """Kinds whose type is different in the events. Only a spec can declare the right type."""
 
     def table_name(self, table: Table) -> str:
-        """What events and specs call the table."""
+        """The name of the table in events and specs."""
         return f"{self.name}.{table.name}"
 
     def column_types(self, table: Table) -> dict[str, str]:
@@ -91,43 +93,45 @@ class Teller(ABC):
         """The spec's source."""
         return {"format": self.format, "path": str(folder / "*")}
 
-    def committed(self, story: Story) -> Story:
-        """The story as the format's source commits it."""
-        return story
+    def committed(self, workload: Workload) -> Workload:
+        """The workload as the source of this format commits it."""
+        return workload
 
-    def steps(self, story: Story) -> Iterator[Step]:
-        """The steps that the format can tell: without READs the first rows are inserted; without truncates, deleted."""
-        for step in story.steps:
+    def steps(self, workload: Workload) -> Iterator[Step]:
+        """The steps that the format can represent. Without READs, the first rows are inserts. Without truncates, they
+        are deletes."""
+        for step in workload.steps:
             if step.kind == "initial" and not self.can.reads:
                 yield Step("stream", step.number, step.at, step.events)
             elif step.kind != "read" or self.can.reads:
-                yield Step(step.kind, step.number, step.at, tuple(self._told(step)), step.early)
+                yield Step(step.kind, step.number, step.at, tuple(self._events(step)), step.early)
 
-    def _told(self, step: Step) -> Iterator[Event]:
+    def _events(self, step: Step) -> Iterator[Event]:
         for event in step.events:
             if step.kind == "initial":
                 yield Event("read", event.table, None, event.after)
             elif isinstance(event, Truncate) and not self.can.truncate:
-                yield from event.gone
+                yield from event.deletes
             else:
                 yield event
 
     @abstractmethod
-    def deliver(self, story: Story, folder: Path) -> None:
-        """Write the files that tell the story."""
+    def deliver(self, workload: Workload, folder: Path) -> None:
+        """Write the files of the workload."""
 
 
-class LineTeller(Teller):
-    """A teller of JSON lines."""
+class LineEncoder(Encoder):
+    """An encoder that writes JSON lines."""
 
     @abstractmethod
-    def lines(self, story: Story) -> list[str]:
-        """The lines in the order in which the connector writes them."""
+    def lines(self, workload: Workload) -> list[str]:
+        """The lines, in the order in which the connector writes them."""
 
-    def deliver(self, story: Story, folder: Path) -> None:
-        """Two files. Where positions order, lines are shuffled and some come twice: it must not matter."""
-        lines = self.lines(story)
-        if self.can.places:
+    def deliver(self, workload: Workload, folder: Path) -> None:
+        """Write two files. If the format has positions, shuffle the lines and repeat some of them: this must not change
+        the result."""
+        lines = self.lines(workload)
+        if self.can.positions:
             draw = random.Random(3)
             lines += draw.sample(lines, len(lines) // 5)
             draw.shuffle(lines)
@@ -138,6 +142,6 @@ class LineTeller(Teller):
 
 
 def changed(event: Event) -> Row:
-    """The columns of an update that have another value than before."""
+    """The columns whose values an update changes."""
     before, after = event.before or {}, event.after or {}
     return {name: value for name, value in after.items() if before[name] != value}
