@@ -12,6 +12,8 @@ LATE_PART = 0.1
 LATEST = 6
 """The greatest delay of a change, in nights."""
 TWICE_PART = 0.05
+AFTER_SNAPSHOT = 600
+"""Seconds between the first snapshot and the first change: longer than the window of a READ."""
 
 
 def simulated_workload(seed: int, transactions: int, keys: int) -> Workload:
@@ -29,7 +31,9 @@ def simulated_workload(seed: int, transactions: int, keys: int) -> Workload:
         if draw.random() < 0.3:
             _order(builder, keys)
         if builder.open:
-            builder.commit(draw.choice((0, 1, 1, 5, 600)))
+            pause = draw.choice((0, 1, 1, 5, 600))
+            # A change in the window of the first snapshot supersedes its READ, so that no history has the image before.
+            builder.commit(pause if number else AFTER_SNAPSHOT)
         if number % max(1, transactions // 5) == transactions // 7:
             _snapshot(builder)
         if number == transactions * 2 // 3:
