@@ -33,9 +33,10 @@ def write_specs(project: DiskProject, name_type: object = "string", number_type:
         project.write_spec(spec)
 
 
-def state(project: DiskProject, spark: SparkSession) -> dict[str, list[str]]:
-    """All rows of all tables, and the problems with their references."""
-    found = {table: project.rows(spark, table, OF_THE_CLOCK) for table in (*TARGETS, *CHANGES, *LEDGERS)}
+def state(project: DiskProject, spark: SparkSession, ignored: tuple[str, ...] = ()) -> dict[str, list[str]]:
+    """All rows of all tables but the columns and tables that are ignored, and the problems with their references."""
+    tables = [table for table in (*TARGETS, *CHANGES, *LEDGERS) if table not in ignored]
+    found = {table: project.rows(spark, table, (*OF_THE_CLOCK, *ignored)) for table in tables}
     return found | {"references": [text for table in (*TARGETS, *CHANGES) for text in project.traces(spark, table)]}
 
 
