@@ -13,8 +13,6 @@ from siltstone.engine import names
 from siltstone.engine.errors import ForeignWriteError
 from siltstone.engine.fold.context import is_outdated
 from siltstone.engine.fold.markers import marker_of
-from siltstone.engine.iceberg import plain
-from siltstone.engine.layout_version import refuse_newer_layout
 from siltstone.engine.schema.commits import foreign_commits
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from siltstone.engine.table.catalog import exists, load
@@ -31,15 +29,10 @@ def foreign_writes(spark: SparkSession, project: ProjectSpec, tables: Sequence[s
 
 
 def writes_to(spark: SparkSession, catalog: str, table: str) -> list[str]:
-    """Descriptions of the foreign writes to a table.
-
-    Raises: StorageError: a newer siltstone wrote the table.
-    """
+    """Descriptions of the foreign writes to a table."""
     if not exists(spark, catalog, table):
         return []
-    java = load(spark, catalog, table)
-    refuse_newer_layout(table, plain(spark, java.properties()))
-    commits = [str(commit) for commit in foreign_commits(commits_of(spark, java))]
+    commits = [str(commit) for commit in foreign_commits(commits_of(spark, load(spark, catalog, table)))]
     lost = None if commits else lost_commits(spark, catalog, table)
     return commits if lost is None else [lost]
 

@@ -9,6 +9,7 @@ from siltstone.engine.errors import SpecError
 from siltstone.engine.names import DISMISSALS, OF_REJECT, REJECTS
 from siltstone.engine.reader.ledger_writer import until_committed, writable_catalog
 from siltstone.engine.reader.table_reader import Reader, load_table
+from siltstone.engine.schema.comments import ledger_comments, ledger_properties
 
 if TYPE_CHECKING:
     from siltstone.engine.reader.reject_reader import Place, Reject
@@ -97,8 +98,9 @@ def dismiss(project: "ProjectSpec", chosen: "Sequence[Reject]", dismissal: Dismi
     def attempt() -> None:
         if not catalog.table_exists(name):
             folder = load_table(catalog, f"{project.namespace}.{REJECTS}").location().rpartition("/")[0]
-            options: dict[str, Any] = {"location": f"{folder}/{DISMISSALS}", "properties": {"format-version": "2"}}
-            catalog.create_table_if_not_exists(name, _schema(), **options)
+            catalog.create_table_if_not_exists(
+                name, _schema(), location=f"{folder}/{DISMISSALS}", properties=ledger_properties(DISMISSALS)
+            )
         load_table(catalog, name).append(pa.Table.from_pylist(rows, schema=_schema()))
 
     until_committed(attempt, "dismiss rejects", name)
@@ -112,4 +114,5 @@ def _schema() -> Any:
     kinds = dict.fromkeys(texts, pa.string()) | dict.fromkeys(longs, pa.int64())
     kinds["dismissed_at"] = pa.timestamp("us", "UTC")
     order = (*OF_REJECT, "reason", "dismissed_by", "dismissed_at")
-    return pa.schema([(column, kinds[column]) for column in order])
+    comments = ledger_comments(DISMISSALS)
+    return pa.schema([pa.field(column, kinds[column], metadata={"doc": comments[column]}) for column in order])

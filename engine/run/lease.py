@@ -22,8 +22,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Final, Self, cast
 
 from siltstone.engine.errors import LockedError
-from siltstone.engine.layout_version import LAYOUT_VERSION
-from siltstone.engine.names import LEASE, PROPERTY_LAYOUT
+from siltstone.engine.names import LEASE
 from siltstone.engine.reader import (
     PYICEBERG_TYPES,
     NothingWrittenError,
@@ -33,7 +32,7 @@ from siltstone.engine.reader import (
     server_catalog,
 )
 from siltstone.engine.run_lock import is_gone
-from siltstone.engine.schema.comments import comment_on
+from siltstone.engine.schema.comments import ledger_properties
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec
 
 if TYPE_CHECKING:
@@ -46,12 +45,10 @@ EXTEND_SECONDS: Final = 75.0
 POLL_SECONDS: Final = 2.0
 PREFIX: Final = "siltstone.lease-"
 PROPERTIES: Final = {
-    "format-version": "2",
+    **ledger_properties(LEASE),
     "commit.retry.num-retries": "0",  # a retry would take the lease from the run that was faster
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "5",
-    PROPERTY_LAYOUT: str(LAYOUT_VERSION),
-    **comment_on(LEASE),
 }
 
 

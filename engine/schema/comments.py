@@ -8,6 +8,7 @@ from typing import Final
 from pyspark.sql import types as T
 
 from siltstone.engine import names
+from siltstone.engine.layout_version import LAYOUT_VERSION
 
 COMMENT: Final = "comment"  # of a field's metadata: Spark stores it as the comment on the column
 
@@ -177,6 +178,11 @@ TABLES: Final[Mapping[str, str]] = {
 def comment_on(table: str) -> dict[str, str]:
     """The comment on a table, as a table property. `table`: latest, history, changes or a ledger."""
     return {names.PROPERTY_COMMENT: f"{TABLES[table]}. Written by siltstone"}
+
+
+def ledger_properties(table: str) -> dict[str, str]:
+    """The properties of a new ledger. Format version 2, because PyIceberg writes ledgers, too, and no later version."""
+    return {"format-version": "2", names.PROPERTY_LAYOUT: str(LAYOUT_VERSION), **comment_on(table)}
 
 
 def commented(schema: T.StructType, comments: Mapping[str, str]) -> T.StructType:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from siltstone.engine import names
 from siltstone.engine.errors import CommitConflictError
 from siltstone.engine.frames import local_frame
-from siltstone.engine.schema.comments import comment_on
+from siltstone.engine.schema.comments import ledger_properties
 from siltstone.engine.schema.gap_record import HEALED, Gap, gap_of
 from siltstone.engine.spec.model import ProjectSpec
 from siltstone.engine.table.catalog import create
@@ -18,7 +18,6 @@ from siltstone.engine.table.commit import Branch
 from siltstone.engine.table.ledger import ledger_name, ledger_schema, read_ledger
 
 ATTEMPTS = 20
-PROPERTIES = {"format-version": "2"}  # PyIceberg acknowledges gaps and can write no other version
 ONE_WRITES = Lock()  # the tables of one run are checked in parallel and share this table
 
 Update = Callable[[Sequence[Gap]], Sequence[Gap]]
@@ -46,7 +45,7 @@ def update_gaps(spark: SparkSession, project: ProjectSpec, table: str, update: U
     for attempt in range(1, ATTEMPTS + 1):
         with ONE_WRITES:
             if attempt == 1:
-                create(spark, catalog, name, ledger_schema(names.GAPS), "`table`", PROPERTIES | comment_on(names.GAPS))
+                create(spark, catalog, name, ledger_schema(names.GAPS), "`table`", ledger_properties(names.GAPS))
             branch = Branch.start(spark, catalog, name, {})
             try:
                 before = [gap_of(row.asDict()) for row in branch.read().where(F.col("table") == table).collect()]

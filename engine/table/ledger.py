@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 
 from siltstone.engine import names
 from siltstone.engine.frames import local_frame
-from siltstone.engine.schema.comments import comment_on, commented, ledger_comments
+from siltstone.engine.schema.comments import commented, ledger_comments, ledger_properties
 from siltstone.engine.spec.model import ProjectSpec
 from siltstone.engine.table.catalog import add_columns, create, exists, identifier
 from siltstone.engine.table.commit import one_boundary
@@ -75,9 +75,9 @@ def ledger_name(project: ProjectSpec, table: str) -> str:
 
 
 def ensure_ledger(spark: SparkSession, project: ProjectSpec, table: str) -> None:
-    """Create a ledger table, or add missing columns to an older one. Format version 2, which PyIceberg can write."""
+    """Create a ledger table, or add missing columns to an older one."""
     catalog, name, schema = project.catalog.name, ledger_name(project, table), ledger_schema(table)
-    create(spark, catalog, name, schema, properties={"format-version": "2"} | comment_on(table))
+    create(spark, catalog, name, schema, properties=ledger_properties(table))
     with ONE_APPENDS:
         add_columns(spark, catalog, name, (), lacking(spark.table(identifier(catalog, name)), schema))
 
