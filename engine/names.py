@@ -121,6 +121,11 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def literal(text: str) -> str:
+    """A string, quoted for Spark's parser."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 def deduplicated(names: Iterable[str]) -> list[str]:
     """The names of a record's fields, made unique for Spark, which ignores case.
 

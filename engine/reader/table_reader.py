@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from siltstone.engine.errors import SpecError
 from siltstone.engine.layout_version import refuse_newer_layout
-from siltstone.engine.names import LEDGER_TABLES
+from siltstone.engine.names import LEDGER_TABLES, PROPERTY_LAYOUT
 from siltstone.engine.reader.database_catalog import is_of_server, needs_extra, server_catalog
 from siltstone.engine.reader.embedded_catalog import EmbeddedCatalog, NothingWrittenError
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
@@ -137,7 +137,7 @@ def load_table(catalog: Reader, name: str) -> "Table":
         raise _no_such_table(catalog, name) from error
     except FileNotFoundError as error:
         raise moved(name, error) from error
-    refuse_newer_layout(name, table.properties)
+    refuse_newer_layout(name, table.properties.get(PROPERTY_LAYOUT))
     return table
 
 

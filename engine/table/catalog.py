@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from siltstone.engine.iceberg import iceberg_table, plain
-from siltstone.engine.layout_version import LAYOUT_VERSION
-from siltstone.engine.names import PROPERTY_LAYOUT, quoted
+from siltstone.engine.layout_version import LAYOUT_VERSION, refuse_newer_layout
+from siltstone.engine.names import PROPERTY_LAYOUT, literal, quoted
 from siltstone.engine.schema.comments import COMMENT
 from siltstone.engine.table.history_layout import PLAIN, Layout, stored_names
 
@@ -51,8 +51,13 @@ def exists(spark: SparkSession, catalog: str, name: str) -> bool:
 
 
 def load(spark: SparkSession, catalog: str, name: str) -> Any:
-    """Iceberg's own Table object (Java), with the newest metadata."""
-    return iceberg_table(spark, identifier(catalog, name))
+    """Iceberg's own Table object (Java), with the newest metadata.
+
+    Raises: StorageError: a newer siltstone wrote the table.
+    """
+    java = iceberg_table(spark, identifier(catalog, name))
+    refuse_newer_layout(name, java.properties().get(PROPERTY_LAYOUT))
+    return java
 
 
 def uuid_of(spark: SparkSession, catalog: str, name: str) -> str:
@@ -108,11 +113,6 @@ def column_ddl(field: T.StructField, prefix: Sequence[str] = ()) -> str:
         + f" {ddl(field.dataType)}"
         + (f" COMMENT {literal(comment)}" if comment else "")
     )
-
-
-def literal(text: str) -> str:
-    """A string in SQL."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def ddl(data_type: T.DataType) -> str:

@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 
 from siltstone.engine import names
 from siltstone.engine.iceberg import plain
-from siltstone.engine.names import quoted
+from siltstone.engine.names import literal, quoted
 from siltstone.engine.spec.renamed_names import NewNames, renamed
 from siltstone.engine.table.catalog import exists, identifier, load, properties_of, put_properties
 from siltstone.engine.table.commit import Branch, drop_stale_branches, one_boundary, own_marker
@@ -106,13 +106,13 @@ def rename_in_table(spark: SparkSession, catalog: str, name: str, wanted: Mappin
 
 def rename_unknown(spark: SparkSession, catalog: str, name: str, wanted: Mapping[str, str]) -> None:
     """Rename columns in the lists of unknown columns. Few versions have such a list."""
-    olds = ", ".join(_literal(old) for old in wanted)
+    olds = ", ".join(literal(old) for old in wanted)
     is_named = f"arrays_overlap({names.UNKNOWN}, array({olds}))"
     if spark.sql(f"SELECT 1 FROM {identifier(catalog, name)} WHERE {is_named} LIMIT 1").isEmpty():
         return
     drop_stale_branches(spark, catalog, name)
     branch = Branch.start(spark, catalog, name, own_marker(spark, catalog, name))
-    cases = " ".join(f"WHEN {_literal(old)} THEN {_literal(new)}" for old, new in wanted.items())
+    cases = " ".join(f"WHEN {literal(old)} THEN {literal(new)}" for old, new in wanted.items())
     new_list = f"transform({names.UNKNOWN}, name -> CASE name {cases} ELSE name END)"
     branch.execute(f"UPDATE {branch.identifier} SET {names.UNKNOWN} = {new_list} WHERE {is_named}")
     branch.publish()
@@ -122,7 +122,3 @@ def stored_first_names(spark: SparkSession, catalog: str, name: str) -> dict[str
     """The first names of renamed columns, by their present names, from the properties of `changes`."""
     properties: Any = plain(spark, load(spark, catalog, name).properties())
     return dict(json.loads(properties.get(names.PROPERTY_FIRST_NAMES, "{}")))
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

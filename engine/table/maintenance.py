@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from siltstone.engine.iceberg import expire_snapshots, plain, rewrite_manifests, rewrite_small_files
-from siltstone.engine.names import quoted
+from siltstone.engine.names import literal, quoted
 from siltstone.engine.report import TableSize
 from siltstone.engine.storage import is_remote
 from siltstone.engine.table.catalog import identifier, load
@@ -106,16 +106,12 @@ def orphans(spark: SparkSession, catalog: str, name: str, age: timedelta, dry_ru
     older_than = datetime.now(UTC) - max(age, SMALLEST_ORPHAN_AGE)
     is_in_store = is_remote(str(load(spark, catalog, name).location()))  # Hadoop cannot list s3://, the FileIO can
     statement = (
-        f"CALL {quoted(catalog)}.system.remove_orphan_files(table => '{_literal(identifier(catalog, name))}',"
+        f"CALL {quoted(catalog)}.system.remove_orphan_files(table => {literal(identifier(catalog, name))},"
         f" older_than => TIMESTAMP '{older_than:%Y-%m-%d %H:%M:%S}', dry_run => {str(dry_run).lower()},"
         f" prefix_listing => {str(is_in_store).lower()})"
     )
     with one_boundary(name):
         return [row[0] for row in spark.sql(statement).collect()]
-
-
-def _literal(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
 def _millis(moment: datetime) -> int:

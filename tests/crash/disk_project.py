@@ -22,6 +22,7 @@ from tests.results import ROOT
 
 SECONDS = 300
 KILLED = -9
+GAP_IS_OPEN = 5
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from siltstone.engine import names
-from tests.crash.disk_project import KILLED, DiskProject, say, session
+from tests.crash.disk_project import GAP_IS_OPEN, KILLED, DiskProject, say, session
 from tests.crash.shop import first_events, second_events, state, third_events, write_specs
 from tests.results import ROOT, kept, when_and_commit, write
 
@@ -33,7 +33,6 @@ row differs."""
 RENUMBERED: Final = ("batch", "_batch", names.REPLAYS)
 """Each reread gives all batches new numbers, and records that it read the inputs."""
 MOMENTS: Final = ("before", "after")
-GAP_IS_OPEN: Final = 5  # an exit code
 
 
 @dataclass(frozen=True)

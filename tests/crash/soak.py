@@ -22,7 +22,7 @@ from typing import Final
 from tests.conformance.decoded import differing, images, stored_rows
 from tests.conformance.encoder import LineEncoder
 from tests.conformance.formats import BY_NAME
-from tests.crash.disk_project import KILLED, DiskProject, say, session
+from tests.crash.disk_project import GAP_IS_OPEN, KILLED, DiskProject, say, session
 from tests.crash.simulation import arrivals_by_night, simulated_workload
 from tests.results import ROOT, kept, when_and_commit, write
 
@@ -41,7 +41,6 @@ COLUMNS: Final = (
 HEADING: Final = "The last soak test"
 WORDS: Final = """`make soak` simulates a database in each format. A difference is a key whose row or history is not the
 database's, or a command that fails."""
-GAP_IS_OPEN: Final = 5  # an exit code
 FORMATS: Final = (
     "postgresql_bare",
     "mysql_schemas",

@@ -220,7 +220,7 @@ def columns_of_ddl(ddl: str) -> list[tuple[str, str]]:
     return [(name, words.get(kind, kind)) for name, kind in parts]
 
 
-@pytest.mark.parametrize(
+each_table = pytest.mark.parametrize(
     ("heading", "schema"),
     [
         ("latest", latest_schema(EMPTY)),
@@ -228,18 +228,14 @@ def columns_of_ddl(ddl: str) -> list[tuple[str, str]]:
         ("changes", change_schema(EMPTY, EMPTY)),
     ],
 )
+
+
+@each_table
 def test_the_page_has_the_columns_of_the_tables(heading: str, schema: T.StructType) -> None:
     assert described(heading) == columns_of(schema)
 
 
-@pytest.mark.parametrize(
-    ("heading", "schema"),
-    [
-        ("latest", latest_schema(EMPTY)),
-        ("history", history_schema(EMPTY)),
-        ("changes", change_schema(EMPTY, EMPTY)),
-    ],
-)
+@each_table
 def test_the_comments_on_columns_are_what_the_page_says(heading: str, schema: T.StructType) -> None:
     rows = table_with(section(text_of("tables.md"), heading), "column", "type")
     meanings = {words_in_code(row[0])[0]: row[2].replace("`", "") for row in rows}

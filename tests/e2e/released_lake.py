@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Final
 
 from siltstone import __version__
-from tests.crash.disk_project import DiskProject
+from tests.crash.disk_project import GAP_IS_OPEN, DiskProject
 from tests.crash.shop import first_events, second_events, write_specs
 from tests.results import ROOT
 
 PLACE: Final = Path("/tmp/siltstone-released")  # the paths in the metadata are absolute
-GAP_IS_OPEN: Final = 5  # the exit code
 DATA: Final = ROOT / "tests" / "data"
 
 

@@ -70,11 +70,7 @@ class StoreProject:
 
     def run(self, capsys: pytest.CaptureFixture[str], *arguments: str, ends: int = 0) -> str:
         """Run a command that must end with exit code `ends`. Gives its output; with its standard error if it fails."""
-        with pytest.raises(SystemExit) as ended:
-            main([*arguments, "--project", str(self.root)])
-        printed = capsys.readouterr()
-        assert (ended.value.code or 0) == ends, printed
-        return f"{printed.out}{printed.err}" if ends else printed.out
+        return output_of(capsys, self.root, *arguments, ends=ends)
 
     def tables(self, spark: SparkSession, without: Collection[str] = ()) -> Tables:
         """The rows of changes, history and latest, without the columns of `PLACE_COLUMNS` and `without`."""
@@ -84,6 +80,16 @@ class StoreProject:
         }
         left_out = {*PLACE_COLUMNS, *without}
         return {name: sorted((_without(row, left_out) for row in found), key=str) for name, found in rows.items()}
+
+
+def output_of(capsys: pytest.CaptureFixture[str], root: Path, *arguments: str, ends: int = 0) -> str:
+    """Run a command on a project that must end with exit code `ends`. Gives its output; with its standard error if it
+    fails."""
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--project", str(root)])
+    printed = capsys.readouterr()
+    assert (ended.value.code or 0) == ends, printed
+    return f"{printed.out}{printed.err}" if ends else printed.out
 
 
 def store_text(store: S3) -> str:
