@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from pyspark.sql import types as T
 
-from siltstone.engine.schema.comments import CHANGES, commented
+from siltstone.engine.schema.column_comments import commented
+from siltstone.engine.schema.comments import CHANGES
 
 
 def change_fields(key: T.StructType, row: T.StructType) -> list[T.StructField]:

@@ -1,16 +1,15 @@
-"""The comments on siltstone's own tables and columns, which a catalog browser shows."""
+"""The comments on siltstone's own tables and columns, which a catalog browser shows.
+
+No Spark here: a report reads tables without it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-from pyspark.sql import types as T
-
 from siltstone.engine import names
 from siltstone.engine.layout_version import LAYOUT_VERSION
-
-COMMENT: Final = "comment"  # of a field's metadata: Spark stores it as the comment on the column
 
 _RESCUED: Final = "JSON of values that no column holds, or that do not fit their column"
 _SHARED: Final = {
@@ -183,18 +182,6 @@ def comment_on(table: str) -> dict[str, str]:
 def ledger_properties(table: str) -> dict[str, str]:
     """The properties of a new ledger. Format version 2, because PyIceberg writes ledgers, too, and no later version."""
     return {"format-version": "2", names.PROPERTY_LAYOUT: str(LAYOUT_VERSION), **comment_on(table)}
-
-
-def commented(schema: T.StructType, comments: Mapping[str, str]) -> T.StructType:
-    """The columns with their comments; a column that has none here stays as it is."""
-    return T.StructType(
-        [
-            T.StructField(one.name, one.dataType, one.nullable, {COMMENT: comments[one.name]})
-            if one.name in comments
-            else one
-            for one in schema
-        ]
-    )
 
 
 def ledger_comments(table: str) -> dict[str, str]:

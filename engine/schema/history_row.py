@@ -3,7 +3,8 @@
 from pyspark.sql import types as T
 
 from siltstone.engine import names
-from siltstone.engine.schema.comments import HISTORY, LATEST, commented
+from siltstone.engine.schema.column_comments import commented
+from siltstone.engine.schema.comments import HISTORY, LATEST
 
 
 def history_schema(row: T.StructType) -> T.StructType:

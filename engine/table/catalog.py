@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 from siltstone.engine.iceberg import iceberg_table, plain
 from siltstone.engine.layout_version import LAYOUT_VERSION, refuse_newer_layout
 from siltstone.engine.names import PROPERTY_LAYOUT, literal, quoted
-from siltstone.engine.schema.comments import COMMENT
+from siltstone.engine.schema.column_comments import COMMENT
 from siltstone.engine.table.history_layout import PLAIN, Layout, stored_names
 
 MAIN = "main"

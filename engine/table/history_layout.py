@@ -11,7 +11,8 @@ from pyspark.sql import types as T
 
 from siltstone.engine import names
 from siltstone.engine.names import quoted
-from siltstone.engine.schema.comments import HISTORY, commented
+from siltstone.engine.schema.column_comments import commented
+from siltstone.engine.schema.comments import HISTORY
 
 RECORDED = (names.RECORDED_FROM, names.RECORDED_TO)
 

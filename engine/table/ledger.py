@@ -14,7 +14,8 @@ from pyspark.sql import types as T
 
 from siltstone.engine import names
 from siltstone.engine.frames import local_frame
-from siltstone.engine.schema.comments import commented, ledger_comments, ledger_properties
+from siltstone.engine.schema.column_comments import commented
+from siltstone.engine.schema.comments import ledger_comments, ledger_properties
 from siltstone.engine.spec.model import ProjectSpec
 from siltstone.engine.table.catalog import add_columns, create, exists, identifier
 from siltstone.engine.table.commit import one_boundary
