@@ -1,20 +1,18 @@
-"""Great Expectations' file context and its Data Docs: below <project root>/report, readable without a network."""
+"""Great Expectations' Data Docs: below <project root>/report, readable without a network."""
 
 import html
 import json
 import re
-from datetime import datetime
 from operator import and_
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from siltstone.quality.gx_library import great_expectations
+from siltstone.engine.report_pages import docs_folder
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.quality.gx_context import DATA_SOURCE, RUN, SITE
 
-SITE: Final = "local_site"
-DATA_SOURCE: Final = "siltstone"
 KEEP_RUNS: Final = 20
-RUN: Final = "run-"
 STYLE: Final = """<style>
 body { font-family: sans-serif; margin: 2em; } table { border-collapse: collapse; margin: .5em 0; }
 td, th { border: 1px solid #ccc; padding: .3em .6em; text-align: left; vertical-align: top; }
@@ -31,59 +29,18 @@ OUTSIDE: Final = re.compile(
 FAILED_STATUS: Final = re.compile(r"(Status:</span> <i class=\"fas fa-times text-danger\"[^>]*></i>) Failed")
 
 
-def docs_folder(root: Path) -> Path:
-    """The folder of the pages."""
-    return root / "report" / "data-docs"
+def build_pages(
+    context: Any, project: ProjectSpec, suite_name: str, source: str = DATA_SOURCE, is_info: bool = False
+) -> None:
+    """Write the pages of a table's newest result, delete the oldest ones, write the index.
 
-
-def open_context(root: Path) -> Any:
-    """The project's file context; created if it does not exist. It sends no usage statistics and prints nothing."""
-    context = great_expectations().get_context(mode="file", project_root_dir=root / "report")
-    config = {
-        "class_name": "SiteBuilder",
-        "show_how_to_buttons": False,
-        "store_backend": {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(docs_folder(root))},
-        "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
-    }
-    if context.variables.data_docs_sites != {SITE: config} or context.variables.analytics_enabled is not False:
-        context.variables.data_docs_sites = {SITE: config}
-        context.variables.progress_bars = {"globally": False, "metric_calculations": False}
-        context.variables.analytics_enabled = False
-        context.variables.save()
-    return context
-
-
-def validate_batch(context: Any, suite: Any, batch: Any, run_id: str, checked_at: datetime) -> Any:
-    """Validate the batch against the suite and store the result in the context. Gives Great Expectations' result."""
-    gx = great_expectations()
-    source = context.data_sources.add_or_update_pandas(DATA_SOURCE)
-    data = source.add_dataframe_asset(suite.name).add_batch_definition_whole_dataframe("findings")
-    stored = context.suites.add_or_update(suite)
-    definition = context.validation_definitions.add_or_update(
-        gx.ValidationDefinition(name=suite.name, data=data, suite=stored)
-    )
-    return definition.run(batch_parameters={"dataframe": batch}, run_id=run_identifier(run_id, checked_at))
-
-
-def run_identifier(run_id: str, checked_at: datetime) -> Any:
-    """Great Expectations' name of a run.
-
-    Its renderer reads each name that it can as a time, and fails on some: a run id may consist of digits only, so
-    the name begins with a word.
+    Does nothing without `quality.data_docs`. `is_info`: all expectations of the suite have the severity info.
     """
-    from great_expectations.core.run_identifier import RunIdentifier
-
-    return RunIdentifier(run_name=f"{RUN}{run_id}", run_time=checked_at)
-
-
-def build_pages(context: Any, root: Path, suite_name: str, source: str = DATA_SOURCE, is_info: bool = False) -> Path:
-    """Write the pages of a table's newest result, delete the oldest ones, write the index. Gives the index page.
-
-    `is_info`: all expectations of the suite have the severity info.
-    """
+    if not project.quality.data_docs:
+        return
     from great_expectations.data_context.types.resource_identifiers import ExpectationSuiteIdentifier
 
-    store = context.validation_results_store
+    root, store = project.root, context.validation_results_store
     keys = sorted(store.list_keys(), key=lambda key: key.run_id.run_time, reverse=True)
     of_table = [key for key in keys if key.batch_identifier == f"{source}-{suite_name}"]
     for key in of_table[KEEP_RUNS:]:
@@ -97,7 +54,6 @@ def build_pages(context: Any, root: Path, suite_name: str, source: str = DATA_SO
     index = docs_folder(root) / "index.html"
     kept = [key for key in keys if key not in of_table[KEEP_RUNS:]]
     index.write_text(index_page([listed(store, key) for key in kept]), encoding="utf-8")
-    return index
 
 
 def page(root: Path, resource: Any) -> Path:

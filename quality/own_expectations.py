@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
-from pathlib import Path
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
 from siltstone.engine.counts import counted
-from siltstone.engine.spec.model import ExpectationSpec, TableSpec
-from siltstone.quality.data_docs import build_pages, run_identifier
+from siltstone.engine.spec.model import ExpectationSpec, ProjectSpec, TableSpec
+from siltstone.quality.data_docs import build_pages
+from siltstone.quality.gx_context import run_identifier
 from siltstone.quality.gx_library import great_expectations
 from siltstone.quality.results import FAILED, NOTED, PASSED, CheckResult
 from siltstone.quality.suite import GX_SEVERITY, exception_of, suite_name
@@ -22,11 +22,16 @@ HINT: Final = "Find the rows of the table that do not meet the expectation, or c
 
 
 def run_expectations(
-    context: Any, root: Path, spec: TableSpec, frames: Mapping[str, DataFrame], run_id: str, checked_at: datetime
+    context: Any,
+    project: ProjectSpec,
+    spec: TableSpec,
+    frames: Mapping[str, DataFrame],
+    run_id: str,
+    checked_at: datetime,
 ) -> list[CheckResult]:
     """Evaluate the spec's expectations, write their pages, and give the results in the order of the spec.
 
-    `root`: the project's folder; `frames`: the tables by their names in the spec (latest, history, changes).
+    `frames`: the tables by their names in the spec (latest, history, changes).
     """
     results: dict[str, CheckResult] = {}
     ordered = sorted(spec.quality.expectations, key=suite_of)
@@ -34,7 +39,7 @@ def run_expectations(
         mine = list(group)
         name = f"{suite_name(spec.table)}.{table}" + (".info" if is_info else "")
         validation = validate_table(context, name, mine, frames[table], run_id, checked_at)
-        build_pages(context, root, name, SOURCE, is_info)
+        build_pages(context, project, name, SOURCE, is_info)
         for one, result in zip(mine, by_number(validation.results, len(mine)), strict=True):
             results[one.label] = as_result(spec, one, result, run_id, checked_at)
     return [results[one.label] for one in spec.quality.expectations]

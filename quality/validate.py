@@ -36,9 +36,10 @@ from siltstone.engine.table.retracted import retracted_places, without_retracted
 from siltstone.engine.timestamps import moment_of
 from siltstone.quality import catalogue
 from siltstone.quality.catalogue import CHECKS, SUMMARIES
-from siltstone.quality.data_docs import build_pages, open_context, validate_batch
+from siltstone.quality.data_docs import build_pages
 from siltstone.quality.findings import find
 from siltstone.quality.gap_lifecycle import CheckPass, CheckRun, covered, found_in_all, gaps_of, known_of, updated
+from siltstone.quality.gx_context import open_context, validate_batch
 from siltstone.quality.gx_library import import_early
 from siltstone.quality.outcome_counts import NO_RUN, found_in_outcomes
 from siltstone.quality.own_expectations import run_expectations
@@ -119,10 +120,10 @@ def run_checks(
     suite = build_suite(spec, found)
     known = {check: known_of(check, what, gaps, spec) for check, what in found.items()}
     with ONE_CONTEXT:
-        context = open_context(project.root)
+        context = open_context(project)
         validation = validate_batch(context, suite, batch(found, known, notation), run_id, checked_at)
         passed = verdicts(validation.results)
-        build_pages(context, project.root, suite.name)
+        build_pages(context, project, suite.name)
         own = results_of_expectations(context, project, spec, tables, run_id, checked_at)
     checked = (result(spec, check_run, check, what, passed, known[check].whole) for check, what in found.items())
     results = (*checked, *own)
@@ -156,7 +157,7 @@ def results_of_expectations(
             for one in spec.quality.expectations
         ]
     frames = {"latest": tables.latest, "history": tables.history, "changes": tables.changes}
-    return run_expectations(context, project.root, spec, frames, run_id, checked_at)
+    return run_expectations(context, project, spec, frames, run_id, checked_at)
 
 
 def checks_of_run(

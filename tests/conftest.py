@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,12 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 def project(catalog: CatalogSpec, tmp_path: Path) -> ProjectSpec:
     """A project in its own folder. Its ledgers and change tables are in its own namespace."""
     return _project(tmp_path, catalog, f"silt_{next(_numbers)}")
+
+
+@pytest.fixture
+def project_with_docs(project: ProjectSpec) -> ProjectSpec:
+    """A project that keeps Great Expectations' pages."""
+    return replace(project, quality=replace(project.quality, data_docs=True))
 
 
 def _project(root: Path, catalog: CatalogSpec, namespace: str) -> ProjectSpec:

@@ -50,7 +50,6 @@ def run(folder: Path) -> int:
     from siltstone.engine.demo.folder import make_folder
     from siltstone.engine.session import spark_session
     from siltstone.engine.spec import load_project
-    from siltstone.quality.data_docs import docs_folder
     from siltstone.quality.gx_library import import_early
     from siltstone.quality.report.write_report import report_after
 
@@ -77,7 +76,7 @@ def run(folder: Path) -> int:
     story.print_title("The checks of the last run")
     story.print_run_checks(reports[-1])
     story.print_title("Where everything is")
-    story.print_next_steps(root, report_after(project, checked=True), docs_folder(root) / "index.html")
+    story.print_next_steps(root, report_after(project, checked=True))
     return reports[-1].exit_code
 
 

@@ -79,11 +79,11 @@ def print_run_checks(report: RunReport) -> None:
     print_checks((table.table, result) for table in report.tables for result in table.checks or ())
 
 
-def print_next_steps(root: Path, report: str | None, pages: Path) -> None:
+def print_next_steps(root: Path, report: str | None) -> None:
     """Print where the files are, and commands to try."""
     project = f"--project {shlex.quote(shown_path(str(root)))}"
     program = shlex.quote(_program())
-    places = {"tables": root / "lake", "specs": root / "specs", "report": report, "checks' pages": pages}
+    places = {"tables": root / "lake", "specs": root / "specs", "report": report}
     for name, place in places.items():
         write_line(f"{name:<15} {shown_path(str(place)) if place else NULL}")
     write_line("\nCommands to try:")

@@ -57,6 +57,7 @@ from siltstone.engine.inputs.pending_files import PendingFile
 from siltstone.engine.inputs.table_rows import computed
 from siltstone.engine.names import PLACE
 from siltstone.engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
+from siltstone.engine.report_pages import remove_pages
 from siltstone.engine.run.catch_up import accepted_tables, by_source
 from siltstone.engine.run.checked_publish import Checking, Checks
 from siltstone.engine.run.rebuild import keeps_rows, rebuild_table
@@ -199,6 +200,7 @@ class Rereading:
         ready = [spec for spec in specs if spec.table in decoded]
         try:
             if ready:
+                remove_pages(self.project)  # they can show values that the specs mask now
                 self.replace_control(source_batch, spans[control_consumer(source_batch.source)])
         except Exception as error:  # noqa: BLE001  # control events come before every table of the source
             self.tables += [failed(spec, error, time.monotonic() - began[spec.table]) for spec in ready]

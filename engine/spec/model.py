@@ -54,11 +54,12 @@ class SparkSpec:
 class QualitySpec:
     """The project's defaults for checks: whether a failed check warns or blocks the batch, and how old data may be.
 
-    `fresh_within` is None if the project does not set it.
+    `fresh_within` is None if the project does not set it. `data_docs`: Great Expectations keeps its results and pages.
     """
 
     on_failure: OnFailure = "warn"
     fresh_within: Freshness | None = None
+    data_docs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,10 @@ class ProjectQualityConfig(Section):
         description="How old the data may be before the report calls it old: a duration, or any. Default: 36h, or"
         " longer if the pauses between runs are longer.",
     )
+    data_docs: Truth = Field(
+        default=False,
+        description="true: each check also writes Great Expectations' own pages to report/data-docs. Default: false.",
+    )
 
 
 class MaintenanceConfig(Section):

@@ -53,7 +53,7 @@ def project_values(config: ProjectConfig, root: Path, file: Path | None) -> Proj
         catalog=_catalog(config, root),
         namespace=config.namespace,
         spark=SparkSpec(config.spark.master, dict(config.spark.conf)),
-        quality=QualitySpec(config.quality.on_failure, config.quality.fresh_within),
+        quality=QualitySpec(**config.quality.model_dump()),
         registry=None if config.registry is None else registry_values(config.registry),
         maintenance=MaintenanceSpec(**config.maintenance.model_dump()),
         store=tuple(completed(_store(config.store)).items()),

@@ -73,8 +73,8 @@ class TableView:
     checks_summary: str = ""
 
 
-def page(facts: Facts) -> str:
-    """The whole page."""
+def page(facts: Facts, days: Sequence[str] = ()) -> str:
+    """The whole page. `days`: the days that have a page, newest first, with this one."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -100,6 +100,7 @@ def page(facts: Facts) -> str:
     found.sort(key=lambda trouble: GRAVITY[trouble.level])
     return environment.from_string(source("page.html")).render(
         facts=facts,
+        days=days,
         verdict=verdict(facts),
         figures=figures(facts),
         troubles=found[:TROUBLES_SHOWN],

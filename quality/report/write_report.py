@@ -9,20 +9,23 @@ from pathlib import Path
 from siltstone.engine.atomic_file import whole_file
 from siltstone.engine.errors import SiltstoneError, SpecError, writing
 from siltstone.engine.reader import NothingWrittenError, Reader, open_catalog
+from siltstone.engine.report_pages import (
+    INDEX,
+    KEEP_DAYS,
+    docs_folder,
+    page_of,
+    published_days,
+    remove_old_days,
+    report_folder,
+)
 from siltstone.engine.spec import load_specs
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
-from siltstone.quality.data_docs import docs_folder
 from siltstone.quality.report.collect import collect
 from siltstone.quality.report.facts import Facts
 from siltstone.quality.report.page import page
 from siltstone.quality.report.publish_pages import copy_pages
 
 LOG = logging.getLogger("siltstone")
-
-
-def page_file(root: Path) -> Path:
-    """The file of the page."""
-    return root / "report" / "index.html"
 
 
 def facts_of(project: ProjectSpec, at: datetime | None = None) -> Facts:
@@ -36,7 +39,7 @@ def facts_of(project: ProjectSpec, at: datetime | None = None) -> Facts:
     except NothingWrittenError:
         catalog = None
     facts = collect(project, known_specs(project), catalog, at or datetime.now(UTC))
-    return replace(facts, docs=(docs_folder(project.root) / "index.html").is_file())
+    return replace(facts, docs=project.quality.data_docs and (docs_folder(project.root) / INDEX).is_file())
 
 
 def known_specs(project: ProjectSpec) -> Sequence[TableSpec]:
@@ -60,11 +63,14 @@ def report_after(project: ProjectSpec, checked: bool) -> str | None:
 
 
 def write_page(project: ProjectSpec, facts: Facts) -> Path:
-    """Write the page atomically.
+    """Write the page, and the same page as the one of the day. Gives the page's file.
 
-    Raises: SpecError: the file is not writable.
+    Raises: SpecError: the folder is not writable. StorageError: the store refuses to list the earlier pages.
     """
-    file, text = page_file(project.root), page(facts)
-    with writing(file, f"{file.parent} must be a writable folder"), whole_file(file) as out:
-        out.write(text.encode())
+    folder, today = report_folder(project.root), f"{facts.at.astimezone(UTC):%Y-%m-%d}"
+    text = page(facts, [today, *(day for day in published_days(project) if day < today)][:KEEP_DAYS])
+    for file in (folder / page_of(today), folder / INDEX):
+        with writing(file, f"{folder} must be a writable folder"), whole_file(file) as out:
+            out.write(text.encode())
+    remove_old_days(project, str(folder))
     return file

@@ -34,9 +34,9 @@ def test_the_demo_prints_the_contents_of_the_tables(
     assert "customers existed at this time" in moment
     assert re.search(r"inventory.customers +chain_break +error +passed", checks)
     assert not re.search(r"error +failed", checks)
-    pages = root / "report" / "data-docs" / "index.html"
-    assert str(pages) in where
-    assert pages.is_file()
+    page = root / "report" / "index.html"
+    assert str(page) in where
+    assert page.is_file()
     assert spark.table("demo.inventory.customers_history").where("id = 3080 AND _is_current").count() == 1
 
 

@@ -140,6 +140,7 @@ def command(shop: Shop, capsys: pytest.CaptureFixture[str], *arguments: str, end
     file.write_text(
         f"catalog: {{name: {spec.name}, type: jdbc, uri: '{spec.uri}', warehouse: '{spec.warehouse}'}}\n"
         f"namespace: {shop.project.namespace}\n"
+        f"quality: {{data_docs: {str(shop.project.quality.data_docs).lower()}}}\n"
     )
     with pytest.raises(SystemExit) as ended:
         main([*arguments, "--project", str(file)])
@@ -208,6 +209,7 @@ def test_a_user_and_a_run_that_write_at_the_same_time_lose_nothing(shop: Shop, m
 
 
 def test_the_report_shows_the_gap_and_no_masked_value(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    shop = replace(shop, project=replace(shop.project, quality=replace(shop.project.quality, data_docs=True)))
     keys, secret = ["anna@zqxj.example", "otto@zqxj.example"], "4711-ZQXJ"
     events = [event("c", 10, None, person(keys[0], secret, 1)), event("c", 11, None, person(keys[1], secret, 1))]
     broken = event("u", 30, person(keys[0], secret, 2), person(keys[0], "other-" + secret, 3))

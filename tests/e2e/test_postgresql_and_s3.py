@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -67,7 +68,9 @@ def test_commands_without_a_jvm_read_the_tables(project: StoreProject, s3: S3, c
     assert pq.read_table(BufferReader(s3.get("s3://lake/exports/latest.parquet"))).num_rows == 3
     assert "s3://lake/report/index.html" in project.run(capsys, "report", "-o", "s3://lake/report")
     assert b"shop.things" in s3.get("s3://lake/report/index.html")
-    assert any(key.startswith("report/data-docs/") for key in s3.keys("lake"))
+    today = f"{datetime.now(UTC):%Y-%m-%d}.html"
+    assert today in s3.get("s3://lake/report/index.html").decode()
+    assert f"report/{today}" in s3.keys("lake")
     assert len(json.loads(project.run(capsys, "runs", "--json"))) >= 2
     project.run(capsys, "validate")
     project.run(capsys, "gaps", "list")

@@ -13,6 +13,7 @@ from siltstone.engine.reader import open_catalog
 from siltstone.engine.reader.dismissals import Dismissal, dismiss
 from siltstone.engine.reader.reject_reader import WAITING, rejects
 from siltstone.engine.report import EQUAL, FAILED, NOTHING_NEW, REBUILT, TableReport
+from siltstone.engine.report_pages import report_folder
 from siltstone.engine.run import plan, rebuild, reread, verify
 from siltstone.engine.spec.model import CatalogSpec, HistorySpec, ProjectSpec, TableSpec
 from siltstone.engine.table.replace_table import remake
@@ -239,12 +240,21 @@ def test_a_reread_can_remove_and_restore_the_key_of_a_table(shop: Shop) -> None:
     assert shop.latest() == [(1, "Alice", 0), (2, "Bob", 0)]
 
 
-def test_a_reread_with_a_mask_removes_the_stored_records_of_rejects(shop: Shop) -> None:
+def test_a_reread_with_a_mask_removes_the_stored_records_of_rejects_and_the_pages(shop: Shop) -> None:
     plain = spec_of(shop)
     taken(shop, plain, a=(insert(1, row(1, "Alice", 1)), update(2, row("four", "Secretary", 4))))
     assert "Secretary" in str([found["record"] for found in shop.rows("rejects")])
+    folder, copy = report_folder(shop.project.root), shop.project.root / "copy"
+    shop = replace(shop, project=replace(shop.project, report=str(copy)))
+    pages = ("index.html", "2026-01-01.html", "data-docs/_suite/a.html", "gx/validations/a.json")
+    for file in (place / name for place in (folder, copy) for name in pages):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("Secretary")
+    (copy / "other.html").write_text("of another program")
     masked = shop.spec(columns=COLUMNS | {"name": {"type": "string", "mask": "sha256"}}, rejects=0.6)
     assert reread_table(shop, replace(masked, lateness=timedelta(seconds=15))).exit_code == 0
     found = shop.rows("rejects")
     assert [(one["line"], one["record"]) for one in found] == [(2, None)]
     assert found[0]["reason"]
+    kept = [file for place in (folder, copy) for file in place.rglob("*") if file.is_file()]
+    assert sorted(file.relative_to(copy).as_posix() for file in kept) == ["gx/validations/a.json", "other.html"]

@@ -370,7 +370,7 @@ def test_the_command_prints_the_verdict_and_writes_the_page(lake: Lake, capsys: 
     assert json.loads(report("--json"))["verdict"]["level"] == "look"
     assert report("--markdown").startswith("## ")
     assert report("--json", "--markdown", ends=2) == ""
-    assert [path.name for path in page.parent.iterdir()] == ["index.html"]
+    assert sorted(path.name for path in page.parent.iterdir()) == [f"{datetime.now(UTC):%Y-%m-%d}.html", "index.html"]
 
 
 def gone_process() -> int:

@@ -37,7 +37,8 @@ EXPECTED = [
 
 
 @pytest.fixture
-def results(spark: SparkSession, project: ProjectSpec) -> dict[str, Any]:
+def results(spark: SparkSession, project_with_docs: ProjectSpec) -> dict[str, Any]:
+    project = project_with_docs
     changes = [
         change(10, "insert", "secret key", {"a": 1}),
         change(11, "insert", "y", {"a": None}),

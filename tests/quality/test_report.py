@@ -69,6 +69,12 @@ class Reading(HTMLParser):
         return " ".join(word for word in self.words if word)
 
 
+def test_a_page_links_to_the_pages_of_earlier_days() -> None:
+    days = ["2026-05-02", "2026-05-01"]
+    links = [link for link in Reading(page(facts([]), days)).links if not link.startswith(("#", "data"))]
+    assert links == ["index.html", "2026-05-02.html", "2026-05-01.html"]
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_a_page_is_self_contained(case: str) -> None:
     read = Reading(made(case))

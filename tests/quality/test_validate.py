@@ -34,7 +34,8 @@ class Stored:
 
 
 @pytest.fixture
-def stored(spark: SparkSession, project: ProjectSpec) -> Stored:
+def stored(spark: SparkSession, project_with_docs: ProjectSpec) -> Stored:
+    project = project_with_docs
     changes = [
         change(10, "insert", "x", {"a": 1}),
         change(11, "update", "x", {"a": 2}, before={"a": 1}),

@@ -5,6 +5,10 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,8 +19,11 @@ from siltstone.engine.decode import avro_files
 from siltstone.engine.errors import SourceError
 from siltstone.engine.inputs.file_store import ObjectStore, read_pieces, refused, store_of
 from siltstone.engine.inputs.listing import list_files
+from siltstone.engine.report_pages import KEEP_DAYS
 from siltstone.engine.spec.model import ProjectSpec
+from siltstone.quality.report.facts import Facts
 from siltstone.quality.report.publish_pages import copy_pages
+from siltstone.quality.report.write_report import write_page
 
 NAMES = ["a b.json", "ü.json", "50%20.json", "x#1.json", "y?.json", "z=1.json"]
 
@@ -98,7 +105,8 @@ def test_a_file_is_written_completely_or_not_at_all(tmp_path: Path, place: str) 
     assert store.entry(path) is None
 
 
-def test_unchanged_pages_of_the_report_are_not_copied_twice(tmp_path: Path, project: ProjectSpec) -> None:
+def test_unchanged_pages_of_the_report_are_not_copied_twice(tmp_path: Path, project_with_docs: ProjectSpec) -> None:
+    project = project_with_docs
     pages = {"index.html": "report", "data-docs/index.html": "checks", "data-docs/runs/1.html": "run"}
     for name, text in pages.items():
         (project.root / "report" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -111,6 +119,24 @@ def test_unchanged_pages_of_the_report_are_not_copied_twice(tmp_path: Path, proj
     copy_pages(project, str(to))
     assert (to / "data-docs" / "index.html").read_text() == "edited"
     assert (to / "index.html").read_text() == "another report"
+
+
+def test_one_page_a_day_is_kept_also_if_only_the_copy_has_the_earlier_ones(
+    tmp_path: Path, project: ProjectSpec
+) -> None:
+    copied, first = replace(project, report=str(tmp_path / "copy")), datetime(2026, 3, 1, 3, tzinfo=UTC)
+    for day in range(KEEP_DAYS + 2):
+        for hour in (0, 1):
+            at = first + timedelta(days=day, hours=hour)
+            write_page(copied, Facts("shop", "silt", at))
+            copy_pages(copied, str(tmp_path / "copy"))
+        shutil.rmtree(project.root / "report")  # a job in a container starts without it
+    days = [f"{first + timedelta(days=day):%Y-%m-%d}.html" for day in range(2, KEEP_DAYS + 2)]
+    assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == [*days, "index.html"]
+    newest = (tmp_path / "copy" / "index.html").read_text()
+    assert (tmp_path / "copy" / days[-1]).read_text() == newest
+    assert re.findall(r"href=\"([-0-9a-z]+\.html)\"", newest) == ["index.html", *reversed(days)]
+    assert days[-1] not in (tmp_path / "copy" / days[-2]).read_text()
 
 
 def test_an_unreadable_file_is_named_with_the_error_of_the_system() -> None:
