@@ -220,4 +220,4 @@ def _registry(options: Mapping[str, str], root: Path) -> "RegistrySpec":
 
 
 def _keys(spec: "WrittenSpec") -> str:
-    return ", ".join(spec.keys) or ("?" if "keys" in spec.open_questions else "from the events")
+    return ", ".join(spec.keys) or ("?" if "keys" in spec.open_questions else "none")

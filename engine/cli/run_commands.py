@@ -73,7 +73,7 @@ def print_report(report: "RunReport") -> None:
 
     out = console()
     print_grid(SOURCE_COLUMNS, map(_source, report.sources))
-    columns = ("table", "status", "batch", "changes", "opened", "updated", "closed", "removed", "rejected", "seconds")
+    columns = ("table", "status", "batch", "changes", "opened", "updated", "removed", "rejected", "seconds")
     print_grid(columns, map(_table, report.tables))
     print_notes(report)
     for source in report.sources:
@@ -102,7 +102,7 @@ def _source(source: "SourceReport") -> tuple[str, ...]:
 
 
 def _table(table: "TableReport") -> tuple[str, ...]:
-    versions = [number(table.versions.get(what, 0)) for what in ("opened", "updated", "closed", "removed")]
+    versions = [number(table.versions.get(what, 0)) for what in ("opened", "updated", "removed")]
     batch = number(table.batch)
     changes, rejected = number(table.changes), number(table.rejected)
     return table.table, table.status, batch, changes, *versions, rejected, f"{table.seconds:.1f}"
