@@ -9,6 +9,7 @@ from pyspark.sql import types as T
 
 from siltstone.engine.errors import SpecError
 from siltstone.engine.fold.fold_inputs import layout_of
+from siltstone.engine.schema.comments import comment_on
 from siltstone.engine.schema.history_row import history_schema, latest_schema
 from siltstone.engine.spec.layouts import IDENTITY, SortField, TableLayout, Transform
 from siltstone.engine.spec.model import TableSpec
@@ -36,8 +37,8 @@ def settings_of(spec: TableSpec) -> dict[str, Settings]:
     declared = (target.properties, spec.comment, spec.comments)
     own = tuple(Transform(column, "month") for column in layout.partition_columns())
     return {
-        target.latest: Settings((), target.latest_layout, *declared),
-        target.history: Settings(own, as_stored(target.history_layout, layout), *declared),
+        target.latest: Settings((), comment_on("latest"), target.latest_layout, *declared),
+        target.history: Settings(own, comment_on("history"), as_stored(target.history_layout, layout), *declared),
     }
 
 

@@ -32,7 +32,7 @@ from siltstone.engine.reader import (
     server_catalog,
 )
 from siltstone.engine.run_lock import is_gone
-from siltstone.engine.schema.comments import ledger_properties
+from siltstone.engine.schema.comments import ledger_comments, ledger_properties
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Lease:
         place = f"{(self._spec.warehouse or '').rstrip('/')}/{self._name.replace('.', '/')}"
         location = place if is_of_server(self._spec) else None
         self._catalog.create_namespace_if_not_exists(self._namespace)
-        schema = pa.schema([("note", pa.string())])
+        schema = pa.schema([pa.field("note", pa.string(), metadata={"doc": ledger_comments(LEASE)["note"]})])
         self._catalog.create_table_if_not_exists(self._name, schema, location=location, properties=PROPERTIES)
 
 

@@ -156,6 +156,7 @@ LEDGERS: Final[Mapping[str, Mapping[str, str]]] = {
         "dismissed_by": "the user",
         "dismissed_at": "when it was dismissed",
     },
+    names.LEASE: {"note": "never written: the lease is in the summaries of the commits"},
 }
 TABLES: Final[Mapping[str, str]] = {
     "latest": "The latest state of a source table: one row per live key",

@@ -24,10 +24,12 @@ NO_SETTINGS = "{}"
 class Settings:
     """The settings of a spec.
 
-    `own`: the partition fields that siltstone adds before those of the spec. `comments`: by column.
+    `own`: the partition fields that siltstone adds before those of the spec. `own_properties`: the properties that
+    come back if the spec no longer overrides them. `comments`: by column.
     """
 
     own: tuple[Transform, ...] = ()
+    own_properties: Mapping[str, str] = field(default_factory=dict)
     layout: TableLayout = field(default_factory=TableLayout)
     properties: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
@@ -99,7 +101,8 @@ def differences(spark: SparkSession, catalog: str, name: str, wanted: Settings) 
     properties |= changed(as_property(before.get("comment")), as_property(wanted.comment), present)
     docs = {column["name"]: column["doc"] for column in columns.values() if "doc" in column}
     comments = changed(before.get("comments", {}), now.get("comments", {}), docs)
-    defaults = {key: TABLE_SETTINGS.get(key) if value is None else value for key, value in properties.items()}
+    own = TABLE_SETTINGS | dict(wanted.own_properties)
+    defaults = {key: own.get(key) if value is None else value for key, value in properties.items()}
     return Differences(now, added, removed, sort, defaults, comments)
 
 

@@ -13,6 +13,7 @@ from siltstone.engine import names
 from siltstone.engine.iceberg import layout_of, plain
 from siltstone.engine.report import EQUAL, FAILED, NOTHING_NEW, PLANNED, REBUILT
 from siltstone.engine.run import maintain, plan, rebuild, reread, verify
+from siltstone.engine.schema.comments import HISTORY, comment_on
 from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from siltstone.engine.table.catalog import load
@@ -48,7 +49,11 @@ def state(shop: Shop, table: str) -> dict[str, Any]:
         "partition": [(columns[one["source-id"]]["name"], one["transform"]) for one in partition],
         "sort": [(columns[one["source-id"]]["name"], one["direction"]) for one in order],
         "properties": plain(shop.spark, java.properties()),
-        "comments": {column["name"]: column["doc"] for column in columns.values() if "doc" in column},
+        "comments": {
+            column["name"]: column["doc"]
+            for column in columns.values()
+            if "doc" in column and column["name"] not in HISTORY
+        },
         "specs": int(java.specs().size()),
         "snapshots": int(java.snapshots().spliterator().getExactSizeIfKnown()),
     }
@@ -168,6 +173,9 @@ def check_evolution(shop: Shop, spec: TableSpec) -> None:
     assert latest["properties"]["write.parquet.compression-codec"] == "zstd"
     (planned,) = plan(shop.project, [spec], shop.spark)
     assert planned.settings == ()
+    assert shop.taken(replace(spec, comment=None)).status == NOTHING_NEW
+    assert state(shop, "shop_things")["properties"]["comment"] == comment_on("latest")["comment"]
+    assert state(shop, "shop_things_h")["properties"]["comment"] == comment_on("history")["comment"]
 
 
 def check_reread(shop: Shop) -> None:
