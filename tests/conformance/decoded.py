@@ -22,6 +22,7 @@ from siltstone.engine.ingest.source_records import read_records, source_files
 from siltstone.engine.inputs.listing import FileProbe
 from siltstone.engine.inputs.pending_files import pending_files
 from siltstone.engine.inputs.table_rows import computed
+from siltstone.engine.report import RunReport
 from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from tests.conformance import wire
@@ -55,6 +56,17 @@ def spec_of(
     if typed:
         mapping["columns"] = encoder.column_types(table)
     return table_spec(mapping, project)
+
+
+def open_sums(report: RunReport) -> list[str]:
+    """The sources whose records are not all accounted for, and the tables whose changes do not all have an outcome."""
+    sources = [
+        source.path
+        for source in report.sources
+        if source.read
+        != sum(source.taken.values()) + source.control + sum(source.other_tables.values()) + source.rejected
+    ]
+    return sources + [table.table for table in report.tables if table.changes != sum(table.outcomes.values())]
 
 
 def workload_folder(encoder: Encoder, workload: Workload, project: ProjectSpec) -> Path:

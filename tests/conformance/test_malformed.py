@@ -35,7 +35,8 @@ LINE_ENCODERS += ("postgresql_framed", "mysql_framed", "dts_mysql", "dts_postgre
 
 
 def test_every_line_format_has_malformed_records() -> None:
-    assert {BY_NAME[name].format for name in LINE_ENCODERS} == set(FAMILIES)
+    written = {encoder.format for encoder in BY_NAME.values() if isinstance(encoder, LineEncoder)}
+    assert {BY_NAME[name].format for name in LINE_ENCODERS} == set(FAMILIES) == written
 
 
 @pytest.mark.parametrize("name", LINE_ENCODERS)

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from siltstone.engine.run import catch_up
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
-from tests.conformance.decoded import differing, images, spec_of, stored_rows, workload_folder
+from tests.conformance.decoded import differing, images, open_sums, spec_of, stored_rows, workload_folder
 from tests.conformance.formats import BY_NAME
 from tests.conformance.quick import one_per_format
 from tests.conformance.workload import full_workload
@@ -30,6 +30,7 @@ def test_every_format_gives_the_tables_of_the_workload(
         specs |= {(name, table.name): spec_of(project, BY_NAME[name], table, folder) for table in WORKLOAD.tables}
     report = catch_up(project, list(specs.values()), spark)
     assert [(table.table, table.error) for table in report.tables if table.error] == []
+    assert open_sums(report) == []
     problems = []
     for (name, table_name), spec in specs.items():
         table = TABLES[table_name]
