@@ -3,7 +3,7 @@
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -19,7 +19,8 @@ CHUNK_BYTES = 1 << 20
 STREAM_ATTEMPTS = 3
 OFFLINE_HINT = (
     "Without access to Maven Central set SILTSTONE_MAVEN_URL to a mirror, "
-    "or SILTSTONE_JARS_DIR to a folder that holds the jars (`siltstone doctor` lists them)."
+    "or SILTSTONE_JARS_DIR to a folder that has the jars (`siltstone jars` fetches and lists them where there "
+    "is access)."
 )
 
 
@@ -80,7 +81,7 @@ def jar_paths(jars: Iterable[Jar], progress: Progress = print_progress) -> list[
     """The checked files of these jars: in SILTSTONE_JARS_DIR if it is set, else in the cache, which is filled."""
     folder = os.environ.get("SILTSTONE_JARS_DIR")
     if folder:
-        return [_offline(jar, Path(folder).expanduser()) for jar in jars]
+        return _offline(list(jars), Path(folder).expanduser())
     return [_cached(jar, cache_folder() / "jars", progress) for jar in jars]
 
 
@@ -90,13 +91,19 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _offline(jar: Jar, folder: Path) -> Path:
-    path = folder / jar.file
-    if not path.is_file():
+def _offline(jars: Sequence[Jar], folder: Path) -> list[Path]:
+    missing = [jar for jar in jars if not (folder / jar.file).is_file()]
+    if missing:
+        files, paths = (", ".join(getattr(jar, name) for jar in missing) for name in ("file", "path"))
         raise SpecError(
-            f"Cannot find {jar.file} in SILTSTONE_JARS_DIR ({folder}).",
-            hint=f"Put {jar.path} of Maven Central there, or unset SILTSTONE_JARS_DIR to have it fetched.",
+            f"Cannot find {files} in SILTSTONE_JARS_DIR ({folder}).",
+            hint=f"Put {paths} of Maven Central there, or unset SILTSTONE_JARS_DIR to fetch from Maven Central.",
         )
+    return [_of_folder(jar, folder) for jar in jars]
+
+
+def _of_folder(jar: Jar, folder: Path) -> Path:
+    path = folder / jar.file
     found = sha256(path)
     if found != jar.sha256:
         raise SpecError(

@@ -48,7 +48,7 @@ def published_days(project: ProjectSpec) -> list[str]:
 
     A job in a container starts with an empty folder, but the copy has the earlier pages.
     """
-    folder = project.report or str(report_folder(project.root))
+    folder = _places(project)[-1]
     return days_of(store_of(folder, project.store), folder)
 
 
@@ -68,11 +68,17 @@ def remove_pages(project: ProjectSpec) -> None:
     with writing(folder, f"{folder} must be a writable folder"):
         if (folder / RESULTS).exists():
             shutil.rmtree(folder / RESULTS)
-        for place in filter(None, (str(folder), project.report)):
+        for place in _places(project):
             store = store_of(place, project.store)
             for name in (INDEX, *map(page_of, days_of(store, place)), DOCS):
                 for path in list(_files(store, store.entry(f"{place}/{name}"))):
                     store.remove(path)
+
+
+def _places(project: ProjectSpec) -> list[str]:
+    """The folder of the pages, and the address of the copy, if the project has one."""
+    copy = [project.report.rstrip("/")] if project.report else []
+    return [str(report_folder(project.root)), *copy]
 
 
 def _files(store: Store, entry: Entry | None) -> Iterator[str]:

@@ -141,7 +141,7 @@ CHECKS: Final = {
             LATE_CHANGES,
             "No change is older than the changes of earlier runs.",
             "Changes that were applied need no action: history has them in the right order. Changes that were too "
-            "late are only in the changes table. To apply them, raise lateness and run `siltstone rebuild`.",
+            "late are only in the changes table. To apply them, raise lateness and run `siltstone rebuild --reread`.",
         ),
         Check(
             SNAPSHOT_READS,

@@ -1,6 +1,6 @@
 """Kafka clusters: the topics of a source, their partitions, and the clients that read them.
 
-The client library is librdkafka (`confluent-kafka`). Errors never show the value of a setting.
+The client library is librdkafka (`confluent-kafka`). Errors never show a secret of the settings.
 """
 
 from __future__ import annotations

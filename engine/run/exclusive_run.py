@@ -30,10 +30,11 @@ def one_run(project: ProjectSpec, wait_seconds: float) -> Iterator[None]:
 def no_run(project: ProjectSpec, wait_seconds: float) -> Iterator[None]:
     """Hold the lock during the block, and check that no other machine has the lease. For commands that write nothing.
 
-    Raises: LockedError: another run holds the lock or the lease.
+    Raises: LockedError: another run still holds one of them after `wait_seconds`.
     """
+    end = time.monotonic() + wait_seconds
     with locked_here(project, wait_seconds):
-        refuse_leased(project)
+        refuse_leased(project, max(0.0, end - time.monotonic()))
         yield
 
 

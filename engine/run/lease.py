@@ -191,21 +191,29 @@ def leased(project: ProjectSpec, wait_seconds: float) -> Iterator[None]:
         _release(lease)
 
 
-def refuse_leased(project: ProjectSpec) -> None:
+def refuse_leased(project: ProjectSpec, wait_seconds: float = 0.0) -> None:
     """Check that no run has the lease, without taking it.
 
-    Raises: LockedError: a run has it.
+    Raises: LockedError: a run still has it after `wait_seconds`.
     """
+    end = time.monotonic() + wait_seconds
+    while (held := active_holder(project)) is not None:
+        if time.monotonic() >= end:
+            raise _locked(held, wait_seconds)
+        time.sleep(min(POLL_SECONDS, max(0.0, end - time.monotonic())))
+
+
+def active_holder(project: ProjectSpec) -> Holder | None:
+    """The run that has the lease."""
     if not is_shared(project.catalog):
-        return
+        return None
     try:
         catalog = open_catalog(project.catalog)
     except NothingWrittenError:
-        return
+        return None
     name = f"{project.namespace}.{LEASE}"
     held = Holder.of(load_table(catalog, name)) if catalog.table_exists(name) else None
-    if held is not None and held.is_active():
-        raise _locked(held, 0.0)
+    return held if held is not None and held.is_active() else None
 
 
 def _release(lease: Lease) -> None:

@@ -17,6 +17,7 @@ from siltstone.engine.fold.context import (
     FoldContext,
     check_settings,
     is_outdated,
+    is_trimmed,
     open_empty_fold,
     open_fold,
     refuse_other_axis,
@@ -156,7 +157,7 @@ def rebuilt(
     notes = (*accepted_notes(spec, accepted), *(replaced_notes(found) if part is None else kept_notes(found)))
     branches: Branches = (None, None)
     is_left = part is None and is_outdated(spark, project.catalog.name, spec)
-    if is_left and not keeps_rows(spark, project, spec):
+    if is_left and not keeps_rows(spark, project, spec) and not has_bases(spark, project, spec):
         context = fold_reread_table(project, spec, spark)
     else:
         opened = open_fold(spark, project, spec)
@@ -211,6 +212,14 @@ def keeps_rows(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bo
     Needs: a spec that `refuse_other_axis` accepts.
     """
     return spec.history.recorded and exists(spark, project.catalog.name, spec.target.history)
+
+
+def has_bases(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
+    """Whether `history` has versions whose changes were removed: no fold gives them back."""
+    catalog, changes = project.catalog.name, spec.target.changes
+    if not is_trimmed(spark, catalog, changes):
+        return False
+    return not read(spark, catalog, changes).where(F.col("origin") == names.ORIGIN_BASE).isEmpty()
 
 
 def fold_reread_table(project: ProjectSpec, spec: TableSpec, spark: SparkSession) -> FoldContext:

@@ -10,7 +10,7 @@ from typing import Final
 
 from siltstone.engine.errors import Violation
 from siltstone.engine.formats import format_of
-from siltstone.engine.names import LEDGER_TABLES
+from siltstone.engine.names import LEASE, LEDGER_TABLES
 from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from siltstone.engine.spec.wording import Place, shown
 from siltstone.engine.spec.yaml_document import Document
@@ -57,7 +57,7 @@ def conflicting_setting(one: SourceSpec, other: SourceSpec) -> str | None:
 
 def own_tables(namespace: str) -> dict[str, str]:
     """The tables that no spec may write, in lower case, and their owner."""
-    return {f"{namespace}.{name}".casefold(): "siltstone's own ledger" for name in LEDGER_TABLES}
+    return {f"{namespace}.{name}".casefold(): "siltstone's own ledger" for name in (*LEDGER_TABLES, LEASE)}
 
 
 def _targets(spec: TableSpec) -> Iterator[tuple[Place, str]]:

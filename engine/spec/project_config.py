@@ -60,7 +60,7 @@ class CatalogConfig(Section):
 
 
 class SparkConfig(Section):
-    """The local Spark session that siltstone starts. A session of spark-submit keeps its own settings."""
+    """The Spark session. `conf` also applies to a session of spark-submit, `master` does not."""
 
     master: Text = Field(default="local[*]", description="The URL of Spark's master. Default: local[*].")
     conf: dict[Text, Setting] = Field(

@@ -101,6 +101,22 @@ def test_a_waiting_run_gets_the_lease_when_the_holder_releases_it(
         refuse_leased(project)
 
 
+def test_a_command_that_writes_nothing_waits_for_the_lease_of_another_run(
+    project: ProjectSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "POLL_SECONDS", 0.05)
+    lease = Lease(project)
+    lease.take(0)
+    with pytest.raises(LockedError), no_run(project, 0):
+        pass
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(refuse_leased, project, 60)
+        lease.release()
+        waiting.result()
+    with no_run(project, 0):
+        pass
+
+
 def test_a_run_takes_an_expired_lease_and_the_lease_of_a_dead_local_process(project: ProjectSpec) -> None:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()

@@ -245,7 +245,7 @@ def test_a_reread_with_a_mask_removes_the_stored_records_of_rejects_and_the_page
     taken(shop, plain, a=(insert(1, row(1, "Alice", 1)), update(2, row("four", "Secretary", 4))))
     assert "Secretary" in str([found["record"] for found in shop.rows("rejects")])
     folder, copy = report_folder(shop.project.root), shop.project.root / "copy"
-    shop = replace(shop, project=replace(shop.project, report=str(copy)))
+    shop = replace(shop, project=replace(shop.project, report=f"{copy}/"))
     pages = ("index.html", "2026-01-01.html", "data-docs/_suite/a.html", "gx/validations/a.json")
     for file in (place / name for place in (folder, copy) for name in pages):
         file.parent.mkdir(parents=True, exist_ok=True)

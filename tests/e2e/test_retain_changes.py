@@ -18,6 +18,7 @@ from tests.e2e.streams import THINGS, Shop, event
 DAY = 86_400
 DAYS = 12
 KEPT = 4
+TABLES = ("shop_things_h", "shop_things")
 COLUMNS = {"id": "int", "name": "string", "n": "int"}
 SETTINGS: dict[str, Any] = {"guard": "1m", "margin": "10s", "skew": "5s"}
 
@@ -165,3 +166,21 @@ def test_a_rebuild_of_one_key_keeps_its_older_versions(shop: Shop) -> None:
     (report,) = rebuild(shop.project, [spec], shop.spark, part=Part({"id": "3"})).tables
     assert (report.status, report.error) == (REBUILT, None)
     assert shop.stored() == before
+
+
+def test_an_accepted_erasure_keeps_the_older_versions_of_the_other_keys(shop: Shop) -> None:
+    spec = spec_of(shop, retain_changes=f"{KEPT}d")
+    taken(shop, spec, 0, [line for batch in arrivals(7) for line in batch])
+    assert maintained(shop, spec) > 0
+    erased = shop.rows("shop_things")[0]["id"]
+    expected = [[row for row in shop.rows(table) if row["id"] != erased] for table in TABLES]
+    changes = f"{shop.project.catalog.name}.{shop.project.namespace}.shop_things_changes"
+    shop.spark.sql(f"DELETE FROM {changes} WHERE key.id = {erased}")
+    (report,) = rebuild(shop.project, [spec], shop.spark, accept=True).tables
+    assert (report.status, report.error) == (REBUILT, None)
+    for table, kept in zip(TABLES, expected, strict=True):
+        assert rows_without_batch(shop.rows(table)) == rows_without_batch(kept)
+
+
+def rows_without_batch(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(repr(sorted((name, value) for name, value in row.items() if name != "_batch")) for row in rows)

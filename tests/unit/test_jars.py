@@ -125,6 +125,8 @@ def test_an_offline_folder_is_checked_too(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("SILTSTONE_JARS_DIR", str(tmp_path))
     with pytest.raises(SpecError, match=r"Cannot find thing-1.0.jar in SILTSTONE_JARS_DIR"):
         jar_paths([JAR])
+    with pytest.raises(SpecError, match=rf"Cannot find thing-1.0.jar, {SQLITE_JDBC.file} in SILTSTONE_JARS_DIR"):
+        jar_paths([JAR, SQLITE_JDBC])
     (tmp_path / JAR.file).write_bytes(b"something else")
     with pytest.raises(SpecError, match="SHA-256 is not the pinned one"):
         jar_paths([JAR])

@@ -125,6 +125,7 @@ CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
     ({"target": {"latest": "customers"}}, "$.target.latest", "does not name a namespace", None),
     ({"target": {"format_version": 4}}, "$.target.format_version", "must be 2 or 3, not 4", None),
     ({"target": {"history": "inventory.customers"}}, "$.target.history", "is already written", None),
+    ({"target": {"latest": "silt.run_lease"}}, "$.target.latest", "siltstone's own ledger", None),
     ({"target": {"changes": "silt.runs"}}, "$.target.changes", "siltstone's own ledger", None),
     ({"target": {"partition": ["bucket(16", "id)"]}}, "$.target.partition", "is incomplete", "put it in quotes"),
     ({"target": {"partition": ["week(at)"]}}, "$.target.partition", "'week' is not known", "bucket, truncate, year"),
