@@ -36,7 +36,8 @@ CHECK_BROKER: Final = "check that the broker runs, and source.kafka.bootstrap; t
 _REFUSED: Final = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM")
 _INSECURE: Final = ("_SSL", *_REFUSED)
 """A broken TLS handshake can be caused by a broker that restarts, so it ends a run only if it persists."""
-_TLS_ALERT: Final = "tls alert"  # librdkafka reports a refused client certificate as a broken connection
+_TLS_ALERT: Final = re.compile(r"(tls|ssl)\S* alert")  # such as "ssl/tls alert bad certificate", "tlsv13 alert ..."
+"""librdkafka reports a refused client certificate as a broken connection, with OpenSSL's text."""
 _READER: Final = {
     "enable.auto.commit": False,
     "isolation.level": "read_committed",
@@ -76,7 +77,7 @@ class Client:
     def failure(self, error: Any, name: str = "") -> SiltstoneError:
         """An error of librdkafka as siltstone's. `name`: what is read."""
         code, what, text = error.name(), f"Cannot read {name or self._name}", self._without_secrets(error.str())
-        if code in _INSECURE or _TLS_ALERT in text:
+        if code in _INSECURE or _TLS_ALERT.search(text):
             return SpecError(f"{what}: the broker refuses the connection ({text}).", CHECK_OPTIONS)
         if code in ("_INVALID_ARG", "_CONFLICT"):
             return SpecError(f"{OPTIONS}: {text}.", CHECK_OPTIONS)

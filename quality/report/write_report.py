@@ -68,9 +68,11 @@ def write_page(project: ProjectSpec, facts: Facts) -> Path:
     Raises: SpecError: the folder is not writable. StorageError: the store refuses to list the earlier pages.
     """
     folder, today = report_folder(project.root), f"{facts.at.astimezone(UTC):%Y-%m-%d}"
-    text = page(facts, [today, *(day for day in published_days(project) if day < today)][:KEEP_DAYS])
-    for file in (folder / page_of(today), folder / INDEX):
-        with writing(file, f"{folder} must be a writable folder"), whole_file(file) as out:
-            out.write(text.encode())
-    remove_old_days(project, str(folder))
-    return file
+    index = folder / INDEX
+    with writing(index, f"{folder} must be a writable folder"):
+        text = page(facts, [today, *(day for day in published_days(project) if day < today)][:KEEP_DAYS])
+        for file in (folder / page_of(today), index):
+            with whole_file(file) as out:
+                out.write(text.encode())
+        remove_old_days(project, str(folder))
+    return index

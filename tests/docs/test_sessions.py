@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import pytest
 
-from tests.docs.markdown import DOCS, name_of, pages
+from tests.docs.markdown import DOCS, ROOT, name_of, pages
 from tests.docs.sessions import SessionError, Step, first_difference, run_session, steps_of
 
-NORMAL: Final = DOCS / "get-started.md"
-"""The page that starts Spark and is run each time; other pages that do are slow."""
+NORMAL: Final = ROOT / "README.md"
+"""The page whose session starts Spark in a normal run; the others that do are slow."""
 
 
 def is_slow(page: Path, steps: list[Step]) -> bool:

@@ -261,6 +261,7 @@ def test_a_run_takes_nothing_from_a_file_that_is_replaced_during_the_run(shop: S
     assert "Zoe" in rows_of_things(shop, "rejects")[0]["record"]
 
 
+@pytest.mark.slow
 def test_a_run_takes_nothing_from_a_file_that_is_deleted_during_the_run(shop: Shop) -> None:
     whole = gzip.compress((insert(1, row(1, "Alice")) + insert(2, row(2, "Bob", "two"))).encode())
     file = shop.events / "a.jsonl.gz"

@@ -133,6 +133,7 @@ def test_a_run_waits_for_a_catalog_that_another_program_locks(
     comparison.check_recovery(spark)
 
 
+@pytest.mark.slow
 def test_commands_refuse_a_catalog_whose_file_is_missing(
     spark: SparkSession, tmp_path: Path, lake: Path, capsys: Capsys
 ) -> None:

@@ -205,6 +205,7 @@ def test_every_change_has_one_outcome(late: Late) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_one_batch_gives_the_tables_of_three_batches(late: Late, spark: SparkSession, project: ProjectSpec) -> None:
     late.shop.write("c.jsonl", LATER)
     late.shop.taken()

@@ -141,6 +141,7 @@ def test_a_reread_restores_changes_that_another_program_deleted(shop: Shop) -> N
     assert run(shop).status == NOTHING_NEW
 
 
+@pytest.mark.slow
 def test_a_run_detects_a_deletion_whose_commit_has_expired(shop: Shop) -> None:
     sql(shop, "DELETE FROM {h} WHERE id = 2")
     run_maintenance(shop, HISTORY)
@@ -194,6 +195,7 @@ WRITERS: dict[str, Callable[[Shop], TableReport]] = {
 }
 
 
+@pytest.mark.slow
 def test_every_command_puts_the_marker_and_the_tag_on_its_newest_snapshot(shop: Shop) -> None:
     shop.write("b.jsonl", SECOND)
     for writes in WRITERS.values():

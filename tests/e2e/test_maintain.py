@@ -82,6 +82,7 @@ def test_runs_expire_snapshots_unless_automatic_maintenance_is_off(shop: Shop) -
     assert all(size(manual, name).snapshots > 1 for name in TABLES)
 
 
+@pytest.mark.slow
 def test_maintenance_refuses_a_table_that_another_program_changed(shop: Shop) -> None:
     run_nights(shop, 1)
     table = f"{shop.project.catalog.name}.{shop.project.namespace}.shop_things"

@@ -57,6 +57,7 @@ def test_tables_and_columns_have_comments(released: DiskProject, spark: SparkSes
         assert properties_of(spark, released.lake.name, f"silt.{table}")[names.PROPERTY_LAYOUT] == str(LAYOUT_VERSION)
 
 
+@pytest.mark.slow
 def test_a_table_of_a_newer_layout_is_refused_by_every_command(
     released: DiskProject, spark: SparkSession, capsys: Capsys
 ) -> None:

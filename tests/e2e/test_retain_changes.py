@@ -138,6 +138,7 @@ def test_a_change_before_the_base_of_its_key_is_too_late_and_counted(shop: Shop)
     assert shop.stored() == before
 
 
+@pytest.mark.slow
 def test_a_killed_removal_leaves_all_changes(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = spec_of(shop, retain_changes=f"{KEPT}d")
     taken(shop, spec, 0, [line for batch in arrivals(5) for line in batch])
@@ -158,6 +159,7 @@ def test_a_killed_removal_leaves_all_changes(shop: Shop, monkeypatch: pytest.Mon
     assert shop.stored() == before
 
 
+@pytest.mark.slow
 def test_a_rebuild_of_one_key_keeps_its_older_versions(shop: Shop) -> None:
     spec = spec_of(shop, retain_changes=f"{KEPT}d")
     taken(shop, spec, 0, [line for batch in arrivals(6) for line in batch])

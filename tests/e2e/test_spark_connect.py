@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import json
 from pyspark.sql import SparkSession
@@ -24,6 +26,7 @@ spark.stop()
 """
 
 
+@pytest.mark.slow
 def test_a_spark_connect_session_is_refused(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "SPARK_REMOTE"}
     done = subprocess.run(

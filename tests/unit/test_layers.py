@@ -35,7 +35,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.history",),
     ("engine.table",),
     ("engine.reader", "engine.init"),
-    ("engine.run_lock", "engine.doctor"),
+    ("engine.run_lock", "engine.doctor", "engine.report_pages"),
     ("engine.fold",),
     ("engine.ingest",),  # has the markers of folded batches
     ("engine.run",),

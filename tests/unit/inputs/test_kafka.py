@@ -37,6 +37,8 @@ KAFKA = KafkaSpec("broker:9092", ("t",), options=(("sasl.password", SECRET), ("s
     [
         ("_AUTHENTICATION", "no of-alice\nhere", SpecError, "the broker refuses the connection (no *** here)"),
         ("_SSL", "handshake failed", SpecError, "the broker refuses the connection"),
+        ("_TRANSPORT", "routines::tlsv13 alert certificate required", SpecError, "the broker refuses the connection"),
+        ("_TRANSPORT", "SSL routines::ssl/tls alert bad certificate", SpecError, "the broker refuses the connection"),
         ("_INVALID_ARG", "of-alice is no number", SpecError, "Cannot use source.kafka.options: *** is no number"),
         ("TOPIC_AUTHORIZATION_FAILED", "no", SourceError, "the broker does not allow it"),
         ("UNKNOWN_TOPIC_OR_PART", "x", SourceError, "Cannot read the topic t: there is no such topic"),
