@@ -105,6 +105,7 @@ SUMMARY_MASKS: Final = "siltstone.masks"
 SUMMARY_DECODED: Final = "siltstone.decoded"  # of `changes`: the settings by which they were decoded
 SUMMARY_BY_SCN: Final = "siltstone.by-scn"  # of `changes`: the sources that turned out to be ordered by SCNs alone
 SUMMARY_REREAD: Final = "siltstone.reread"  # the number of the reread that the rows come from; absent: the first read
+ACCEPTED: Final = "accepted-"  # begins SUMMARY_REREAD if the rows are what another program left, with the same columns
 
 SUMMARY_FOREIGN: Final = "siltstone.foreign"  # rows of other programs are left: only some keys were rebuilt
 

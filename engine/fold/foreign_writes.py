@@ -16,6 +16,7 @@ from siltstone.engine.fold.markers import marker_of
 from siltstone.engine.schema.commits import foreign_commits
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from siltstone.engine.table.catalog import exists, load
+from siltstone.engine.table.claims import taken_inputs
 from siltstone.engine.table.commit import Branch, commits_of, drop_stale_branches, lost_commits, own_marker, tag_marker
 
 SHOWN = 5  # commits named in a message
@@ -156,8 +157,10 @@ def accept_changes(spark: SparkSession, project: ProjectSpec, spec: TableSpec, r
     if not before:
         lost = "or drop the three tables: the next run ingests all inputs from the start"
         raise foreign_error(f"Cannot accept the changes of {spec.table}", {changes: found}, lost)
-    batch = str(int(before[names.SUMMARY_BATCH]) + 1)
-    accepted = {names.SUMMARY_BATCH: batch, names.SUMMARY_REREAD: run_id, names.SUMMARY_ATTEMPT: run_id}
+    newest = int(before[names.SUMMARY_BATCH])
+    taken_inputs(spark, project, {spec.table: changes}, {spec.table: newest})  # removes leftovers of unfinished runs
+    reread = run_id if is_outdated(spark, catalog, spec) else f"{names.ACCEPTED}{run_id}"
+    accepted = {names.SUMMARY_BATCH: str(newest + 1), names.SUMMARY_REREAD: reread, names.SUMMARY_ATTEMPT: run_id}
     drop_stale_branches(spark, catalog, changes)
     branch = Branch.start(spark, catalog, changes, before | accepted)
     branch.append(branch.read().limit(0))

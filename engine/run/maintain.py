@@ -17,7 +17,7 @@ from siltstone.engine.run.trim_changes import trim_changes
 from siltstone.engine.schema.gap_record import HEALED
 from siltstone.engine.spec.model import MaintenanceSpec, ProjectSpec, TableSpec
 from siltstone.engine.table.catalog import exists, identifier
-from siltstone.engine.table.commit import own_marker
+from siltstone.engine.table.commit import drop_stale_branches, own_marker
 from siltstone.engine.table.ledger import delete_rows, ledger_name
 from siltstone.engine.table.maintenance import (
     MOST_MANIFESTS,
@@ -131,6 +131,7 @@ class Upkeep:
         rewritten, into = compact(*self._table, self.settings.file_size)
         if size_of(*self._table).manifests > 1:
             merge_manifests(*self._table)
+        drop_stale_branches(*self._table)  # a branch keeps the rows of a run that died
         expired, removed = expire(*self._table, self.settings.retain), self._orphans(dry_run=False)
         after, scan_after = self._measured()
         done = (rewritten, into, expired, removed, trimmed)

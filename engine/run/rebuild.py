@@ -17,7 +17,6 @@ from siltstone.engine.fold.context import (
     FoldContext,
     check_settings,
     is_outdated,
-    is_trimmed,
     open_empty_fold,
     open_fold,
     refuse_other_axis,
@@ -82,7 +81,7 @@ from siltstone.engine.schema.history_row import history_schema, latest_schema
 from siltstone.engine.session import set_fold_conf
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from siltstone.engine.table.catalog import exists, read
-from siltstone.engine.table.commit import Branch, drop_stale_branches
+from siltstone.engine.table.commit import Branch, drop_stale_branches, newest_summary
 from siltstone.engine.table.merge import keys_delete
 from siltstone.engine.table.replace_table import remake
 from siltstone.engine.table.table_settings import NO_SETTINGS
@@ -157,7 +156,7 @@ def rebuilt(
     notes = (*accepted_notes(spec, accepted), *(replaced_notes(found) if part is None else kept_notes(found)))
     branches: Branches = (None, None)
     is_left = part is None and is_outdated(spark, project.catalog.name, spec)
-    if is_left and not keeps_rows(spark, project, spec) and not has_bases(spark, project, spec):
+    if is_left and not keeps_rows(spark, project, spec) and not is_accepted(spark, project, spec):
         context = fold_reread_table(project, spec, spark)
     else:
         opened = open_fold(spark, project, spec)
@@ -214,12 +213,10 @@ def keeps_rows(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bo
     return spec.history.recorded and exists(spark, project.catalog.name, spec.target.history)
 
 
-def has_bases(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
-    """Whether `history` has versions whose changes were removed: no fold gives them back."""
-    catalog, changes = project.catalog.name, spec.target.changes
-    if not is_trimmed(spark, catalog, changes):
-        return False
-    return not read(spark, catalog, changes).where(F.col("origin") == names.ORIGIN_BASE).isEmpty()
+def is_accepted(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
+    """Whether the changes are those that another program left, with the columns of before: history can be continued."""
+    summary = newest_summary(spark, project.catalog.name, spec.target.changes)
+    return summary.get(names.SUMMARY_REREAD, "").startswith(names.ACCEPTED)
 
 
 def fold_reread_table(project: ProjectSpec, spec: TableSpec, spark: SparkSession) -> FoldContext:
@@ -227,6 +224,9 @@ def fold_reread_table(project: ProjectSpec, spec: TableSpec, spark: SparkSession
     catalog, history = project.catalog.name, spec.target.history
     is_there = exists(spark, catalog, history)
     before = versions_before(read(spark, catalog, history, layout=layout_of(spec))) if is_there else {"before": 0}
+    for name in (history, spec.target.latest):
+        if exists(spark, catalog, name):
+            drop_stale_branches(spark, catalog, name)  # they can have values that are masked now
     context = open_empty_fold(spark, project, spec)
     context.target = to_publish(spec, marker_of(spark, catalog, history)[0] if is_there else Folded(), context.target)
     context.generation = uuid.uuid4().hex[:12]

@@ -11,9 +11,10 @@ from pyspark.sql import types as T
 from siltstone.engine import names
 from siltstone.engine.iceberg import plain
 from siltstone.engine.names import literal, quoted
+from siltstone.engine.schema.commits import foreign_commits
 from siltstone.engine.spec.renamed_names import NewNames, renamed
 from siltstone.engine.table.catalog import exists, identifier, load, properties_of, put_properties
-from siltstone.engine.table.commit import Branch, drop_stale_branches, one_boundary, own_marker
+from siltstone.engine.table.commit import Branch, commits_of, drop_stale_branches, one_boundary, own_marker
 
 STRUCTS: Final = ("row", "before", "key", "old_key", "new_key")
 """The columns of `changes` whose fields are columns of the source."""
@@ -111,7 +112,9 @@ def rename_unknown(spark: SparkSession, catalog: str, name: str, wanted: Mapping
     if spark.sql(f"SELECT 1 FROM {identifier(catalog, name)} WHERE {is_named} LIMIT 1").isEmpty():
         return
     drop_stale_branches(spark, catalog, name)
-    branch = Branch.start(spark, catalog, name, own_marker(spark, catalog, name))
+    has_foreign = bool(foreign_commits(commits_of(spark, load(spark, catalog, name))))  # they stay until a rebuild
+    marker = own_marker(spark, catalog, name) | ({names.SUMMARY_FOREIGN: "true"} if has_foreign else {})
+    branch = Branch.start(spark, catalog, name, marker)
     cases = " ".join(f"WHEN {literal(old)} THEN {literal(new)}" for old, new in wanted.items())
     new_list = f"transform({names.UNKNOWN}, name -> CASE name {cases} ELSE name END)"
     branch.execute(f"UPDATE {branch.identifier} SET {names.UNKNOWN} = {new_list} WHERE {is_named}")

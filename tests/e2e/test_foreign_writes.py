@@ -2,18 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from pyspark.sql import SparkSession
 
 from siltstone.engine import names
+from siltstone.engine.fold.foreign_writes import writes_to
 from siltstone.engine.fold.key_ranges import Part
-from siltstone.engine.report import EQUAL, FAILED, NOTHING_NEW, OK, REBUILT, TableReport
-from siltstone.engine.run import catch_up, plan, rebuild, replay, reread, verify
+from siltstone.engine.report import BLOCKED, EQUAL, FAILED, NOTHING_NEW, OK, REBUILT, TableReport
+from siltstone.engine.run import catch_up, maintain, plan, rebuild, replay, reread, verify
 from siltstone.engine.spec.model import ColumnSpec, ProjectSpec
 from siltstone.engine.table.catalog import load
+from siltstone.engine.table.column_renames import rename_in_table
 from siltstone.quality.validate import check_table, checks_of_run
-from tests.e2e.streams import Shop, catch_up_module, insert, row, update
+from tests.e2e.streams import Shop, catch_up_module, event, insert, row, update
+from tests.e2e.test_exactly_once import Killed, dies_before
 
 CHANGES, HISTORY, LATEST = "shop_things_changes", "shop_things_h", "shop_things"
 TABLES = (CHANGES, HISTORY, LATEST)
@@ -228,3 +232,57 @@ def test_the_next_run_moves_a_tag_that_a_killed_run_did_not_move(shop: Shop, mon
     report = run(shop)
     assert (report.status, bool(report.checks)) == (REBUILT, True)
     assert [tagged(shop, table) for table in TABLES] == [(True, True)] * 3
+
+
+def test_accepting_changes_does_not_take_the_inputs_of_a_run_that_died(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.write("b.jsonl", [insert(5, row(4, "Dora"))])
+    with monkeypatch.context() as patch:
+        dies_before(CHANGES)(patch)
+        with pytest.raises(Killed):
+            run(shop)
+    sql(shop, "DELETE FROM {c} WHERE key.id = 2")
+    assert run(shop).exit_code == 5
+    assert rebuilt(shop, accept=True).status == REBUILT
+    assert run(shop).status == OK
+    assert [found[0] for found in shop.latest()] == [1, 3, 4]
+
+
+def test_accepted_changes_are_published_only_if_their_checks_pass(shop: Shop) -> None:
+    alice, alicia, ally = (row(1, name) for name in ("Alice", "Alicia", "Ally"))
+    chain = [event("u", 4, alice, alicia), event("u", 5, alicia, ally)]
+    shop.write("b.jsonl", chain)
+    assert run(shop).status == OK
+    before = shop.latest()
+    sql(shop, "DELETE FROM {c} WHERE row.name = 'Alicia'")
+    spec = shop.spec()
+    blocking = replace(spec, quality=replace(spec.quality, on_failure="block"))
+    (report,) = rebuild(shop.project, [blocking], shop.spark, checks=checks_of_run, accept=True).tables
+    assert (report.status, report.exit_code) == (BLOCKED, 5)
+    assert shop.latest() == before
+
+
+def test_a_reread_with_a_mask_and_maintenance_leave_no_branch_with_clear_text(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.write("b.jsonl", SECOND)
+    with monkeypatch.context() as patch:
+        dies_before(HISTORY)(patch)
+        with pytest.raises(Killed):
+            run(shop)
+    assert len(shop.snapshots(HISTORY)[1]) == 3
+    spec = replace(shop.spec(), columns=MASKED)
+    (report,) = reread(shop.project, [spec], shop.spark).tables
+    assert report.status == REBUILT, report.error
+    assert maintain(shop.project, [spec], shop.spark, retain=timedelta(0)).exit_code == 0
+    assert [shop.snapshots(table)[1] for table in TABLES] == [["main", names.MARKER_TAG]] * 3
+
+
+def test_a_rename_does_not_hide_the_write_of_another_program(shop: Shop) -> None:
+    sql(shop, "UPDATE {h} SET _unknown = array('n'), name = 'Mallory' WHERE id = 2")
+    catalog, history = shop.project.catalog.name, f"{shop.project.namespace}.{HISTORY}"
+    found = writes_to(shop.spark, catalog, history)
+    rename_in_table(shop.spark, catalog, history, {"n": "number"})
+    assert [each["_unknown"] for each in shop.rows(HISTORY) if each["id"] == 2] == [["number"]]
+    assert writes_to(shop.spark, catalog, history) == found != []
