@@ -111,7 +111,7 @@ def of_snapshots(inputs: ControlInputs, tables: Tables, scope: Scope, checks: Co
     progress = Progress(inputs.control, evidence.since, changes, scope.since, grace, inputs.of_one_log)
     found = scans(inputs.control, progress, inputs.spec.table, scope.reads > 0)
     parts = []
-    announcing = [scan for scan in found if scan.rows]
+    announcing = [scan for scan in found if scan.rows and not tables.can_lack_changes_of(scan.begins)]
     if catalogue.SHORT_SNAPSHOT in requested and announcing:
         parts.append(short_snapshots(changes, inputs.control, announcing, inputs.key, inputs.spec))
     covering = [scan for scan in found if not scan.partial and (scan.whole or is_ordered(inputs.key))]

@@ -1,4 +1,4 @@
-"""Whether new batches hold something that can heal acknowledged gaps."""
+"""Which gaps the checked changes can heal."""
 
 from collections.abc import Sequence
 
@@ -12,6 +12,20 @@ from siltstone.quality import catalogue
 from siltstone.quality.scope import Tables, checked_changes
 
 UNFINISHED = (catalogue.OPEN_WINDOW, catalogue.INCOMPLETE_TRANSACTION)
+
+
+def not_healable(tables: Tables, book: Sequence[Gap]) -> frozenset[str]:
+    """The gaps that no pass over these tables can heal: it does not see the changes that they are about.
+
+    While batches of changes are not folded, these are all gaps. A snapshot whose READs can have been removed is not
+    checked.
+    """
+    return frozenset(
+        gap.gap_id
+        for gap in book
+        if tables.has_unfolded
+        or (gap.check == catalogue.SHORT_SNAPSHOT and tables.can_lack_changes_of(gap.committed_from))
+    )
 
 
 def can_heal(tables: Tables, since: int, gaps: Sequence[Gap]) -> bool:

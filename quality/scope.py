@@ -31,7 +31,8 @@ class Tables:
     second. A pass over other batches checks all control rows, and so does one without these numbers. `rejects`: the
     rejected records (None: there are none). `reached`: the greatest commit time of earlier batches. `sources`: the
     sources of the folded changes. `of_all_keys`: the changes of all keys if these tables have only some keys, else
-    None.
+    None. `has_unfolded`: there are newer batches of changes, which are not folded and not checked. `trimmed_to`: older
+    changes can have been removed (None: none were).
     """
 
     changes: DataFrame
@@ -44,11 +45,17 @@ class Tables:
     reached: datetime | None = None
     sources: tuple[str, ...] = ()
     of_all_keys: DataFrame | None = None
+    has_unfolded: bool = False
+    trimmed_to: datetime | None = None
 
     @property
     def columns(self) -> Columns:
         """The columns that the three tables share."""
         return Columns.of(self.changes.schema, self.history.schema, self.latest.schema)
+
+    def can_lack_changes_of(self, moment: datetime | None) -> bool:
+        """Whether changes of this time can have been removed (`retain_changes`). None: a time that is not known."""
+        return self.trimmed_to is not None and (moment is None or moment < self.trimmed_to)
 
     def control_before(self, since: int) -> int:
         """The last control batch that was checked with the changes up to `since`; -1 (EVERY_BATCH): none was."""

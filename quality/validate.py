@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
@@ -15,7 +15,7 @@ from siltstone.engine.decode.position_notation import Notation
 from siltstone.engine.errors import QualityError
 from siltstone.engine.fold.context import check_settings, open_folded
 from siltstone.engine.fold.foreign_writes import refuse_foreign_writes
-from siltstone.engine.fold.markers import marker_of
+from siltstone.engine.fold.markers import marker_of, newest_batch
 from siltstone.engine.fold.shown_positions import notation_of
 from siltstone.engine.formats import format_of
 from siltstone.engine.history.fold_settings import Folded
@@ -26,7 +26,7 @@ from siltstone.engine.run.run_reports import failed
 from siltstone.engine.schema.gap_record import Gap
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from siltstone.engine.spec.renamed_names import new_names
-from siltstone.engine.table.catalog import MAIN, exists, read
+from siltstone.engine.table.catalog import MAIN, exists, properties_of, read
 from siltstone.engine.table.changes_table import column_dates, read_changes, with_unknown
 from siltstone.engine.table.commit import marker_on, summary_of_batch
 from siltstone.engine.table.gap_table import read_gaps, update_gaps
@@ -41,6 +41,7 @@ from siltstone.quality.findings import find
 from siltstone.quality.gap_lifecycle import CheckPass, CheckRun, covered, found_in_all, gaps_of, known_of, updated
 from siltstone.quality.gx_context import open_context, validate_batch
 from siltstone.quality.gx_library import import_early
+from siltstone.quality.healing import not_healable
 from siltstone.quality.outcome_counts import NO_RUN, found_in_outcomes
 from siltstone.quality.own_expectations import run_expectations
 from siltstone.quality.recheck import dated, recheck
@@ -219,6 +220,7 @@ def read_tables(
     folded = marker_on(spark, catalog, target.history, history_ref).get(names.SUMMARY_BATCH)
     if folded is not None:  # a blocked batch is not folded yet
         changes = changes.where(F.col("batch") <= int(folded))
+    trimmed_to = properties_of(spark, catalog, target.changes).get(names.PROPERTY_TRIMMED)
     return Tables(
         changes=without_retracted(changes, retracted),
         history=with_unknown(history, column_dates(spark, catalog, target.changes)),
@@ -229,6 +231,8 @@ def read_tables(
         rejects=None if is_clean(numbers) else finished_rejects(spark, project),
         reached=reached_before(spark, catalog, target.changes, since),
         sources=marker_of(spark, catalog, target.history)[0].sources,
+        has_unfolded=newest_batch(spark, project, target.changes) > int(folded or 0),
+        trimmed_to=None if trimmed_to is None else datetime.fromisoformat(trimmed_to),
     )
 
 
@@ -276,7 +280,8 @@ def run_passes(
     with ThreadPoolExecutor(1, thread_name_prefix="recheck") as pool:
         rechecked = pool.submit(recheck, tables, spec, book, since, checks)
         first = CheckPass(find(tables, spec, since, checks), since, covered(book, since))
-        return [first, *rechecked.result()]
+        passes, kept = [first, *rechecked.result()], not_healable(tables, book)
+        return [replace(one, covers=one.covers - kept) for one in passes]
 
 
 def record_gaps(

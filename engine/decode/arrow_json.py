@@ -30,6 +30,7 @@ _NAIVE: Final = pa.timestamp("us")
 _MICROS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _SPECIAL: Final = r'["\\\x00-\x1f]'
 _FRACTION: Final = "[.e]"
+_DOCUMENT: Final = "arrow.json"
 _DAYS_OF_400_YEARS: Final = 146_097
 _LAST_YEAR: Final = 9_999
 _WIDER: Final = {
@@ -50,6 +51,8 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
         return pa.string()
     if pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind) or pa.types.is_binary_view(kind):
         return pa.binary()
+    if getattr(kind, "extension_name", "") == _DOCUMENT:
+        return pa.string()
     if pa.types.is_date64(kind):
         return pa.date32()
     return pa.int64() if pa.types.is_duration(kind) else _WIDER.get(kind, kind)
@@ -58,6 +61,11 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 def is_list(kind: pa.DataType) -> bool:
     """Whether values are lists, of any length or of a fixed length."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def has_parts(kind: pa.DataType) -> bool:
+    """Whether values become JSON objects or arrays. `kind`: a result of `plain_type`."""
+    return bool(is_list(kind) or pa.types.is_struct(kind) or pa.types.is_map(kind))
 
 
 def is_bare_count(kind: pa.DataType) -> bool:

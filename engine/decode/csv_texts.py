@@ -11,11 +11,12 @@ from siltstone.engine.decode.event import Message
 from siltstone.engine.decode.file_schema import file_schema
 from siltstone.engine.decode.json_value import NOT_TEXT
 from siltstone.engine.decode.row_shape import Encoding
-from siltstone.engine.inputs.csv_records import CsvLayout, values_of
+from siltstone.engine.inputs.csv_records import CsvLayout, has_escaped_quote, values_of
 
 WRONG_WIDTH: Final = "not as many values as the file has columns"
 OPEN_QUOTE: Final = "a quote is not closed before the end of the file"
 STRAY_QUOTE: Final = "a quote at the beginning of a value is not closed"
+ESCAPED_QUOTE: Final = "a quote is escaped with a backslash; it must be doubled"
 
 
 class CsvTexts:
@@ -31,6 +32,8 @@ class CsvTexts:
             values = values_of(record.text, self._layout)
         except UnicodeDecodeError:
             return self._described(record, record.text, NOT_TEXT)
+        if has_escaped_quote(record.text, self._layout):
+            return self._described(record, record.text, ESCAPED_QUOTE)
         if values is None:
             return self._described(record, record.text, OPEN_QUOTE if record.is_last else STRAY_QUOTE)
         if len(values) != len(self._layout.columns):

@@ -4,12 +4,12 @@ values                  kinds                       type
 1, null                 BIGINT, VOID                bigint
 1, 1.5                  BIGINT, DECIMAL(2,1)        double: all digits fit
 9007199254740993, 1.5   LONG, DECIMAL(2,1)          decimal(38,1): a double would lose digits
+9007199254740.993       DECIMAL(18,3)               decimal(38,3): the same
 1, "a"                  BIGINT, STRING              string
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection
 from typing import Any, Final
@@ -19,6 +19,7 @@ from pyspark.sql import types as T
 from siltstone.engine.decode.connect import MAX_DIGITS, Typed
 from siltstone.engine.decode.json_value import Number
 from siltstone.engine.decode.row_shape import Encoding
+from siltstone.engine.decode.types.numbers import is_exact_double
 
 VOID: Final = "VOID"
 WHOLE: Final = "BIGINT"
@@ -34,6 +35,7 @@ _EXACT_IN_DOUBLES: Final = 2**53
 _LONGEST: Final = 2**63
 _LONG_DIGITS: Final = 18
 _DOUBLE_DIGITS: Final = 17  # the most digits of a printed double; a number with more digits is a decimal
+_EXACT_DIGITS: Final = 15  # a double keeps every number of so many digits, if it has no exponent
 
 
 def kind_of(value: Any) -> str:
@@ -54,10 +56,12 @@ def _kind_of_number(text: str) -> str:
     digits, exponent, _ = text.lower().lstrip("-").partition("e")
     whole, _, fraction = digits.partition(".")
     whole, fraction = whole.lstrip("0"), fraction.rstrip("0")
-    if not exponent:
-        return _decimal(len(whole) + len(fraction), len(fraction))
-    is_double = len(whole + fraction) <= _DOUBLE_DIGITS and math.isfinite(float(text))
-    return DOUBLE if is_double else UNBOUNDED
+    count = len(whole) + len(fraction)
+    if exponent:
+        return DOUBLE if count <= _DOUBLE_DIGITS and is_exact_double(text) else UNBOUNDED
+    if _EXACT_DIGITS < count <= _DOUBLE_DIGITS and not is_exact_double(text):
+        count = _DOUBLE_DIGITS + 1  # a decimal, as all numbers with so many digits
+    return _decimal(count, len(fraction))
 
 
 def _decimal(digits: int, scale: int) -> str:

@@ -7,6 +7,7 @@ The JSON keeps the complete values:
     nanoseconds        text with all nine digits of the second
     times of day       text, HH:MM:SS.ffffff
     bytes              base64
+    UUIDs, JSON        text
     arrays             of flags, whole numbers, doubles and texts: arrays; of other items: JSON text, as a string
     other nested types JSON text, as a string
 
@@ -25,6 +26,7 @@ from siltstone.engine.decode.arrow_json import (
     Make,
     clocks,
     digits,
+    has_parts,
     in_quotes,
     is_bare_count,
     is_list,
@@ -146,7 +148,7 @@ def _column(kind: pa.DataType) -> Column:
         item, items = _typed(_item_type(plain))
         return Column(json_values(plain), T.ArrayType(item), Encoding("array", items=items))
     make = json_values(plain)
-    return Column(lambda array: quoted(make(array)), *_AS_TEXT)
+    return Column((lambda array: quoted(make(array))) if has_parts(plain) else make, *_AS_TEXT)
 
 
 def _typed(kind: pa.DataType) -> Typed:

@@ -86,8 +86,7 @@ def local_moment(count: int | None, unit: str) -> str | None:
     seconds, fraction = divmod(count, A_SECOND[unit])
     if seconds not in _SECONDS or (unit == "nanos" and count in INFINITIES):
         return str(count)
-    micros = f"{fraction * 1_000_000 // A_SECOND[unit]:06d}".rstrip("0") if fraction else ""
-    return f"{_second(seconds)}.{micros}" if micros else _second(seconds)
+    return f"{_second(seconds)}.{_digits(fraction, unit).rstrip('0')}" if fraction else _second(seconds)
 
 
 def instant(count: int | None, unit: str) -> str | None:
@@ -97,12 +96,18 @@ def instant(count: int | None, unit: str) -> str | None:
 
 
 def iso_moment(count: int, unit: str, zone: str) -> str:
-    """A time inside of JSON text, with six digits of the second. A count outside of the calendar stays a number."""
+    """A time inside of JSON text, with six or nine digits of the second. A count outside of the calendar stays a
+    number."""
     seconds, fraction = divmod(count, A_SECOND[unit])
     if seconds not in _SECONDS:
         return str(count)
     text = (_START + timedelta(seconds=seconds)).isoformat()
-    return f"{text}.{fraction * 1_000_000 // A_SECOND[unit]:06d}{zone}"
+    return f"{text}.{_digits(fraction, unit)}{zone}"
+
+
+def _digits(fraction: int, unit: str) -> str:
+    """A fraction of a second: nine digits of nanoseconds, else six."""
+    return f"{fraction:09d}" if unit == "nanos" else f"{fraction * 1_000_000 // A_SECOND[unit]:06d}"
 
 
 def clock(count: int | None, unit: str) -> str | None:

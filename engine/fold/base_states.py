@@ -24,18 +24,32 @@ from siltstone.engine.history.key_timeline import interval, is_guarded, key_of, 
 def bases_of(context: FoldContext, rules: FoldRules) -> DataFrame | None:
     """The bases of all keys that have one. None if no change was ever removed.
 
-    Gives: key, base (its position), base_ts (its time). Rows: one per key.
+    Gives: key, base (its position), base_ts (its time), base_op, base_hash, base_present (its columns). Rows: one per
+        key.
     """
     if not context.is_trimmed:
         return None
     marked = context.all_changes_up_to_target().where(F.col("origin") == names.ORIGIN_BASE)
-    newest = F.max(F.struct("position", F.coalesce(stamped_time(rules), "ingest_ts").alias("ts")))
-    bases = marked.groupBy("key").agg(newest.alias("newest"))
-    return bases.select("key", F.col("newest.position").alias("base"), F.col("newest.ts").alias("base_ts"))
+    time = F.coalesce(stamped_time(rules), "ingest_ts").alias("ts")
+    newest = F.max(F.struct("position", time, "op", "content_hash", "present"))
+    return (
+        marked.groupBy("key")
+        .agg(newest.alias("newest"))
+        .select(
+            "key",
+            F.col("newest.position").alias("base"),
+            F.col("newest.ts").alias("base_ts"),
+            F.col("newest.op").alias("base_op"),
+            F.col("newest.content_hash").alias("base_hash"),
+            F.col("newest.present").alias("base_present"),
+        )
+    )
 
 
 def changes_since_bases(context: FoldContext, rows: DataFrame, rules: FoldRules) -> DataFrame:
     """Remove the timeline rows before the base of their key. New changes among them are counted as too late.
+
+    A base that is delivered once more has only its own columns. Such a copy takes the whole row of the base.
 
     Needs: the output of `change_rows`.
     Gives: the same columns. Rows: filters.
@@ -46,7 +60,36 @@ def changes_since_bases(context: FoldContext, rows: DataFrame, rules: FoldRules)
     marked = rows.join(bases, on="key", how="left").transform(checkpointed)  # one base per key
     is_new = ~F.col("is_copy") & (F.col("batch") > context.folded.batch)
     context.count(TOO_LATE, marked.where(is_before_base(rules) & is_new).count())
-    return marked.where(~is_before_base(rules)).select(*rows.columns)
+    kept = marked.where(~is_before_base(rules))
+    if not kept.where(is_partial_base()).isEmpty():
+        kept = with_base_rows(kept)
+    return kept.select(*rows.columns)
+
+
+def with_base_rows(rows: DataFrame) -> DataFrame:
+    """Give partial copies of a base the row and the present columns of the base.
+
+    Needs: the output of `change_rows`, and of `bases_of`. Gives: the same columns. Rows: 1:1.
+    """
+    is_whole = is_of_base() & ~is_partial_base()
+    of_base = F.first(F.when(is_whole, F.struct("row", "present")), ignorenulls=True).over(Window.partitionBy("key"))
+    taken = rows.withColumn("_of_base", F.when(is_partial_base(), of_base))
+    values = {
+        name: F.when(F.col("_of_base").isNull(), F.col(name)).otherwise(F.col("_of_base")[name])
+        for name in ("row", "present")
+    }
+    return taken.withColumns(values).drop("_of_base")
+
+
+def is_of_base() -> Column:
+    """True for the base of a key and its copies."""
+    is_same = F.col("op").eqNullSafe(F.col("base_op")) & F.col("content_hash").eqNullSafe(F.col("base_hash"))
+    return ~F.col("is_read") & is_same & never_null(F.col("position") == F.col("base"))
+
+
+def is_partial_base() -> Column:
+    """True for a copy of a base that has other columns than the base: it was delivered after the removal."""
+    return is_of_base() & F.col("present").isNotNull() & ~F.col("present").eqNullSafe(F.col("base_present"))
 
 
 def keys_with_older_changes(context: FoldContext, rows: DataFrame, rules: FoldRules) -> DataFrame | None:

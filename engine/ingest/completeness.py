@@ -15,12 +15,14 @@ from pyspark.sql import functions as F
 
 from siltstone.engine import names
 from siltstone.engine.fold.context import FoldContext
+from siltstone.engine.fold.markers import newest_batch
 from siltstone.engine.formats import format_of
-from siltstone.engine.ingest.append_changes import newest_commit_us
+from siltstone.engine.ingest.append_changes import commit_us_of
 from siltstone.engine.ingest.partition_watermarks import own_control, partitions_through
 from siltstone.engine.report import CheckReport
 from siltstone.engine.schema.gap_record import OPEN, Gap, iso, sealed_up_to
 from siltstone.engine.table.catalog import properties_of, set_properties
+from siltstone.engine.table.commit import summary_of_batch
 from siltstone.engine.table.gap_table import read_gaps
 from siltstone.engine.timestamps import moment_of
 
@@ -36,12 +38,21 @@ def checked_batch(context: FoldContext) -> int:
 def record_completeness(context: FoldContext, results: Sequence[CheckReport]) -> None:
     """Set the completeness properties of both tables after the checks."""
     through, by = complete_through(context)
-    # This run's checks have also reported every gap that was open before.
     has_no_findings = all(one.status in ("passed", "not available") for one in results)
-    gaps = () if has_no_findings else read_gaps(context.spark, context.project, context.spec.table)
+    is_without_gaps = has_no_findings and reports_all_gaps(context)
+    gaps = () if is_without_gaps else read_gaps(context.spark, context.project, context.spec.table)
     properties = completeness_properties(context.target.batch, through, by, gaps)
     for table in (context.spec.target.history, context.spec.target.latest):
         set_properties(context.spark, context.catalog, table, properties)
+
+
+def reports_all_gaps(context: FoldContext) -> bool:
+    """Whether the checks of this fold also report every gap that was open before.
+
+    They miss gaps in changes that are not folded yet, and in changes that `retain_changes` has removed.
+    """
+    changes = context.spec.target.changes
+    return not context.is_trimmed and newest_batch(context.spark, context.project, changes) <= context.target.batch
 
 
 def completeness_properties(
@@ -61,11 +72,14 @@ def completeness_properties(
 def complete_through(context: FoldContext) -> tuple[datetime | None, str | None]:
     """The time up to which the source reports that its changes are complete, and the evidence for it.
 
+    Only what this fold covers counts: `changes` can have newer batches, which are not published.
+
     Without such a report it is the time of the last commit: in a log, everything before the last commit has arrived.
     This does not hold for a stream with partitions, since some can lag. The time is never later than now: a commit time
     in the future comes from a wrong clock.
     """
-    last = newest_commit_us(context.spark, context.catalog, context.spec.target.changes)
+    changes, batch = context.spec.target.changes, context.target.batch
+    last = commit_us_of(summary_of_batch(context.spark, context.catalog, changes, batch, names.SUMMARY_MAX_COMMIT))
     recorded = properties_of(context.spark, context.catalog, context.spec.target.history)
     known = [(moment_of(us), by) for by, us in progress_times(context).items()]
     if names.COMPLETE_THROUGH in recorded:

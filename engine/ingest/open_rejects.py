@@ -8,12 +8,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from siltstone.engine import names
+from siltstone.engine.decode.event import CONTROL, REJECT
 from siltstone.engine.formats import format_of
 from siltstone.engine.frames import checkpointed
 from siltstone.engine.ingest.source_batch import (
     SourceBatch,
     by_scn_of,
     classes_of,
+    control_consumer,
     idle_consumers,
     sharing,
     targets_of,
@@ -37,6 +39,7 @@ from siltstone.engine.names import PLACE
 from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from siltstone.engine.spec.renamed_names import known_keys_of
 from siltstone.engine.storage import StoreSettings
+from siltstone.engine.table.catalog import exists, read
 from siltstone.engine.table.claims import taken_inputs
 from siltstone.engine.table.ledger import open_rejects, read_ledger
 
@@ -50,10 +53,12 @@ OF_VALUES = '^(?:(?:key )?column "|the table has no key)'
 class RejectedBatch(SourceBatch):
     """Reread rejected records, as a source batch. `waiting`: the rejects, with their consumers and reasons.
 
+    `owners`: the consumers of the lines whose rejects have left theirs, as `with_left` gives both.
     `out_of_reach` counts, by file, the rejects whose record was not stored and whose file is gone or replaced.
     """
 
     waiting: DataFrame | None = None
+    owners: DataFrame | None = None
     out_of_reach: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -72,7 +77,7 @@ def read_rejected_batch(
     source = with_known_order(spark, project.catalog.name, source, specs, by_scn_of(consumers))
     found = RejectedBatch(source, (), with_masks(consumers, project, source), declared, waiting=waiting)
     reread_rejects(spark, project, found)
-    return found
+    return with_left(spark, project, found)
 
 
 def waiting_rejects(spark: SparkSession, project: ProjectSpec, newest: Mapping[str, int]) -> DataFrame | None:
@@ -149,6 +154,66 @@ def read_in_context(
     catalog = project.catalog.name
     listed = source_files(spark, source, catalog, None) if format_of(source.format).resends else ()
     return read_with_neighbours(spark, source, listed, [*context_of(spark, source, listed, files), *files], catalog)[0]
+
+
+def with_left(spark: SparkSession, project: ProjectSpec, found: RejectedBatch) -> RejectedBatch:
+    """Add `is_left` to the waiting rejects: their line has no record of their consumer any more.
+
+    A reject without a table leaves the control consumer when it turns out to be a change of a table. A line can contain
+    records of several tables: the rejects of one table say nothing about those of another.
+
+    Gives: the batch with waiting, its columns and is_left; owners: consumer, file, line, for the lines of rejects that
+        have left. Both computed.
+    """
+    assert found.records is not None
+    assert found.waiting is not None
+    is_known = F.coalesce(F.col("table").isin(known_tables(spark, project, found.declared)), F.lit(False))
+    of_table = F.when(is_known & (F.col("kind") != CONTROL), F.col("table"))
+    owner = of_table.when(F.col("kind") == REJECT, F.lit(control_consumer(found.source)))
+    owners = found.records.select(owner.alias("consumer"), *PLACE).distinct().transform(checkpointed)
+    lines = owners.select(*PLACE, F.lit(True).alias("_is_read")).distinct()
+    owned = owners.where(F.col("consumer").isNotNull()).withColumn("_is_owned", F.lit(True))
+    marked = found.waiting.join(lines, on=PLACE, how="left").join(owned, on=["consumer", *PLACE], how="left")  # 1:1
+    is_left = F.col("_is_read").isNotNull() & F.col("_is_owned").isNull()
+    waiting = marked.select(*found.waiting.columns, is_left.alias("is_left")).transform(checkpointed)
+    left = waiting.where("is_left").select(*PLACE)
+    owners = owned.drop("_is_owned").join(F.broadcast(left), on=PLACE, how="left_semi").transform(checkpointed)
+    return replace(found, waiting=waiting, owners=owners)
+
+
+def closable_rejects(found: RejectedBatch, consumer: str, pending: DataFrame) -> DataFrame:
+    """The rejects that a consumer can close: its own, and those that have left theirs, except in the `pending` lines.
+
+    Needs: pending: file, line. Gives: the columns of `waiting`.
+    """
+    assert found.waiting is not None
+    own = found.waiting.where((F.col("consumer") == consumer) & ~F.col("is_left"))
+    left = found.waiting.where("is_left").join(pending, on=PLACE, how="left_anti")
+    return own.unionByName(left)
+
+
+def pending_elsewhere(spark: SparkSession, project: ProjectSpec, found: RejectedBatch, consumer: str) -> DataFrame:
+    """The lines of rejects that have left their consumer, and that another table than `consumer` has yet to take.
+
+    A table has taken a line if its changes contain a record of it, or if one of its own rejects waits there. The
+    control consumer takes only lines without records of any table.
+
+    Gives: file, line.
+    """
+    assert found.waiting is not None
+    assert found.owners is not None
+    control = control_consumer(found.source)
+    others = found.owners.where(~F.col("consumer").isin(consumer, control))
+    if consumer == control:
+        return others.select(*PLACE)
+    targets = {spec.table: spec.target.changes for spec in project.tables}
+    others = others.join(found.waiting.where("NOT is_left"), on=["consumer", *PLACE], how="left_anti")
+    for row in others.select("consumer").distinct().collect():
+        name = targets.get(row["consumer"])
+        if name is not None and exists(spark, project.catalog.name, name):
+            taken = read(spark, project.catalog.name, name).select(F.lit(row["consumer"]).alias("consumer"), *PLACE)
+            others = others.join(taken, on=["consumer", *PLACE], how="left_anti")
+    return others.select(*PLACE)
 
 
 def kept_lines(waiting: DataFrame, paths: Sequence[str]) -> DataFrame:

@@ -22,9 +22,10 @@ LINEAGE: Final = (CHILD_PARTITIONS, PARTITION_START, PARTITION_END)
 
 
 def own_control(context: FoldContext, since: int) -> DataFrame | None:
-    """The control events of the table's source in batches after `since`. None if there are none.
+    """The control events of the table's source in the fold's batches after `since`. None if there are none.
 
-    Rows: filters, by the batches in which the source was ingested: some control events name no source.
+    Rows: filters, by the batches in which the source was ingested: some control events name no source. Batches after
+    the fold's target are left out: the table does not have their changes yet.
     """
     if context.target.control_batch <= since:
         return None
@@ -33,7 +34,8 @@ def own_control(context: FoldContext, since: int) -> DataFrame | None:
     if control is None or inputs is None:
         return None
     own = inputs.where(F.col("consumer") == control_consumer(context.spec.source)).select("batch")
-    return control.where(F.col("batch") > since).join(F.broadcast(own), "batch", "left_semi")
+    in_fold = (F.col("batch") > since) & (F.col("batch") <= context.target.control_batch)
+    return control.where(in_fold).join(F.broadcast(own), "batch", "left_semi")
 
 
 def partitions_through(context: FoldContext) -> int | None:

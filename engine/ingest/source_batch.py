@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from siltstone.engine import names
 from siltstone.engine.decode.event import CONTROL, REJECT
 from siltstone.engine.errors import SpecError
+from siltstone.engine.fold.lateness_bounds import progress_time
 from siltstone.engine.fold.markers import batch_of, newest_marker, scn_sources
 from siltstone.engine.formats import format_of
 from siltstone.engine.frames import local_frame
@@ -310,14 +311,14 @@ def finished(spark: SparkSession, records: DataFrame, counted: Sequence[CountedF
 def classes_of(records: DataFrame, source_batch: SourceBatch, fans_out: bool | None = None) -> list[Row]:
     """The records of a source batch, counted by kind, table and file.
 
-    With each count: the greatest commit time, whether any record declares types or changes a key, the sources that the
-    records show to be ordered by SCNs alone, and the columns of `evidence_counts`. `fans_out`: overrides the format's
-    own value.
+    With each count: the greatest commit time (`progress_time`), whether any record declares types or changes a key, the
+    sources that the records show to be ordered by SCNs alone, and the columns of `evidence_counts`. `fans_out`:
+    overrides the format's own value.
     """
     form = format_of(source_batch.source.format)
     several = form.fans_out if fans_out is None else fans_out
     number = F.count_distinct("line") if several else F.count("*")
-    greatest = F.unix_micros(F.max("commit_ts")).alias("max_commit_us")
+    greatest = F.unix_micros(F.max(progress_time())).alias("max_commit_us")
     types = F.max(has_own_types()).alias("has_types")
     moves = F.max(changes_key(source_batch.source.format, source_batch.declared)).alias("moves")
     by_scn = [] if not form.can_turn_to_scns else [F.collect_set(is_shown_by_scn()).alias("by_scn")]

@@ -18,6 +18,8 @@ import pyarrow as pa
 from siltstone.engine.inputs.file_signatures import LZ4_FRAME, SNAPPY_FRAME
 
 CHUNK: Final = 1 << 20
+PACKED_CHUNK: Final = 1 << 16
+"""How much of a deflate file is read at once. The rest of it is copied after each short stream."""
 DAMAGED: Final = (EOFError, zlib.error, gzip.BadGzipFile, OSError, ValueError, pa.ArrowException)
 """The exceptions of reading a stream that ends early or is damaged."""
 
@@ -46,9 +48,14 @@ def _deflate(file: BinaryIO) -> BinaryIO:
 
 
 def _inflated(file: BinaryIO) -> Iterator[bytes]:
+    """The bytes of one zlib stream, or of several that follow each other."""
     unpacked = zlib.decompressobj()
-    while data := file.read(CHUNK):
-        yield unpacked.decompress(data)
+    while data := file.read(PACKED_CHUNK):
+        while data:
+            if unpacked.eof:
+                unpacked = zlib.decompressobj()
+            yield unpacked.decompress(data)
+            data = unpacked.unused_data
     yield unpacked.flush()
     if not unpacked.eof:
         raise EOFError("the compressed stream ends early")

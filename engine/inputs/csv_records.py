@@ -6,6 +6,7 @@ A value in quotes can contain delimiters, line ends and doubled quotes. A quote 
     2,"5"" pipe",x      5" pipe
     2,5" pipe,x         5" pipe
     2,"a" b,x           "a" b
+    2,"5\\" pipe",x      invalid: a backslash does not escape a quote
     2,"a                open: no quote closes the value before the file ends, so the rest of the file belongs to it
 
 All lines end like the first one: with a line feed, or with a carriage return and a line feed.
@@ -20,6 +21,7 @@ from typing import Final
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 QUOTE: Final = b'"'
+_ESCAPED: Final = b'\\"'
 _BLANKS: Final = b" \t\r"
 
 
@@ -86,9 +88,23 @@ def values_of(record: bytes, layout: CsvLayout) -> list[str | None] | None:
     return None
 
 
+def has_escaped_quote(record: bytes, layout: CsvLayout) -> bool:
+    """Whether a value begins with a quote, is not valid in quotes, and has a quote after a backslash, as Spark writes
+    quotes by default."""
+    if _ESCAPED not in record:
+        return False
+    (_, field), at = _patterns(layout.delimiter, layout.line_end, is_end=True), 0
+    while at <= len(record) and (found := field.match(record, at)):
+        if found[3] is not None and found[3].startswith(QUOTE) and _ESCAPED in found[3]:
+            return True
+        at = found.end() + len(layout.delimiter)
+    return False
+
+
 def columns_of(head: bytes, delimiter: bytes) -> tuple[list[str], bytes]:
     """The values of a file's first record, and its line end. `head`: the beginning of the file.
 
+    One empty value if the quotes in the record are invalid.
     Bytes that are not UTF-8 text become replacement characters.
     """
     layout = CsvLayout((), delimiter)
@@ -97,7 +113,8 @@ def columns_of(head: bytes, delimiter: bytes) -> tuple[list[str], bytes]:
     if records and first.endswith(b"\r"):
         first, line_end = first[:-1], b"\r\n"
     readable = first.decode("utf-8", "replace").encode()
-    return [value or "" for value in values_of(readable, layout) or ()], line_end
+    values = None if has_escaped_quote(readable, layout) else values_of(readable, layout)
+    return [value or "" for value in values or [None]], line_end
 
 
 @lru_cache(maxsize=100)

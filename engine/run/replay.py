@@ -37,9 +37,11 @@ from siltstone.engine.ingest.append_changes import (
 from siltstone.engine.ingest.control_evidence import evidence
 from siltstone.engine.ingest.open_rejects import (
     RejectedBatch,
+    closable_rejects,
     known_tables,
     moved_lines,
     newly_decoded,
+    pending_elsewhere,
     read_rejected_batch,
 )
 from siltstone.engine.ingest.source_batch import Consumer, SourceBatch, control_consumer, of_table, source_report
@@ -160,18 +162,24 @@ def has_unfolded_replay(spark: SparkSession, project: ProjectSpec, spec: TableSp
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of replaying a table's rejects: changes, records that are still rejected, and the lines to close."""
+    """The result of replaying a table's rejects: changes, records that are still rejected, and the lines to close.
+
+    `closable`: the rejects that are closed in these lines.
+    """
 
     decoded: Decoded
     good: DataFrame
     bad: DataFrame
     moved: DataFrame
+    closable: DataFrame
 
 
 def replay_table(
     spark: SparkSession, project: ProjectSpec, source_batch: RejectedBatch, spec: TableSpec, run_id: str
 ) -> IngestResult:
     """Append the rejects that can be applied now to a table's changes, in one batch, and close the changed rejects.
+
+    These are the table's own rejects, and those that have left their consumer: their records can be of this table now.
 
     Raises: SchemaEvolutionError: the fixed spec does not fit the table.
         SpecError: the stored changes were decoded with other settings than those of the fixed spec.
@@ -181,23 +189,27 @@ def replay_table(
     assert source_batch.records is not None
     assert source_batch.waiting is not None
     newest, catalog, name = source_batch.consumers[spec.table].newest_batch, project.catalog.name, spec.target.changes
-    mine = of_table(source_batch.records, spec.table)
+    waiting = source_batch.waiting.where((F.col("consumer") == spec.table) | F.col("is_left"))
+    mine = of_lines(of_table(source_batch.records, spec.table), waiting)
     decoded = decoded_once_more(spark, project, mine, spec)
     if decoded is None:
         return IngestResult(newest, 0, mine.count())
+    closable = closable_rejects(source_batch, spec.table, pending_elsewhere(spark, project, source_batch, spec.table))
     bad, good = decoded.rejects(), decoded.rows.where(F.col("reason").isNull())
+    # An earlier replay can have taken such a line, and left its reject to another table of the line.
+    taken = of_lines(good, closable.where("is_left")).select(*PLACE)
     if exists(spark, catalog, name):
-        good = without(good, read(spark, catalog, name), source_batch.waiting)
+        good = without(good, read(spark, catalog, name), waiting)
     good = good.transform(checkpointed)
     refuse_mixed(spark, catalog, spec, good)
     refuse_commit_scns(spark, catalog, spec, source_batch.source, source_batch.consumers[spec.table].by_scn)
-    moved = moved_lines(source_batch.waiting, good, bad)
+    moved = moved_lines(waiting, good.select(*PLACE).unionByName(taken), bad)
     if moved.isEmpty():
         return IngestResult(newest, 0, bad.count())
     refuse_other_axis(spark, catalog, spec)
     if exists(spark, catalog, name) and not read(spark, catalog, name).isEmpty():
         check_reading(spark, catalog, spec)
-    appended = append_replayed(spark, project, source_batch, spec, Outcome(decoded, good, bad, moved), run_id)
+    appended = append_replayed(spark, project, source_batch, spec, Outcome(decoded, good, bad, moved, closable), run_id)
     return IngestResult(newest + 1, appended, bad.count())
 
 
@@ -222,7 +234,10 @@ def append_replayed(
                 " Nothing was taken.",
                 "report this with the rejects; a retry will not help",
             )
-        close_rejects(spark, project, source_batch, consumer, with_outcome(found.moved, APPLIED), run_id, branch.name)
+        if of_lines(found.closable, found.moved).isEmpty():
+            mark_batch(spark, project, consumer, run_id, branch.name)
+        closing = replace(source_batch, waiting=found.closable)
+        close_rejects(spark, project, closing, consumer, with_outcome(found.moved, APPLIED), run_id, branch.name)
         rejected = reject_rows(of_lines(found.bad, found.moved), consumer, batch, branch.name)
         append_frame(spark, project, names.REJECTS, rejected)
         branch.publish()
@@ -290,9 +305,15 @@ def replay_control(spark: SparkSession, project: ProjectSpec, source_batch: Reje
     known = F.coalesce(F.col("table").isin(known_tables(spark, project, source_batch.declared)), F.lit(False))
     mine = source_batch.records.where(is_control | ~known)
     good, bad = mine.where(F.col("kind") != "reject"), mine.where(F.col("kind") == "reject")
-    moved = moved_lines(source_batch.waiting, good, bad)
+    pending = pending_elsewhere(spark, project, source_batch, consumer.name)
+    closable = closable_rejects(source_batch, consumer.name, pending)
+    # Other records of a line with a reject that stays are recorded already.
+    whole = good.join(bad.select(*PLACE), on=PLACE, how="left_anti")
+    moved = moved_lines(closable, whole, bad)
+    left = source_batch.waiting.where((F.col("consumer") == consumer.name) & F.col("is_left"))
+    good = of_lines(good, moved.select(*PLACE).unionByName(left.select(*PLACE)))
     fresh = newly_decoded(source_batch.waiting, source_batch.records.where(at_work & (F.col("kind") == "change")))
-    if moved.isEmpty() and fresh.isEmpty():
+    if moved.isEmpty() and good.isEmpty() and fresh.isEmpty():
         return
     catalog, batch = project.catalog.name, consumer.newest_batch + 1
     ensure_ledger(spark, project, names.CONTROL)
@@ -306,7 +327,7 @@ def replay_control(spark: SparkSession, project: ProjectSpec, source_batch: Reje
         outcome = F.when(F.col("applied") > 0, applied_as).otherwise(REJECTED)
         closed = moved.join(kinds, on=PLACE, how="left").select(*PLACE, outcome.alias("outcome"))  # one row per line
         mark_batch(spark, project, consumer, run_id, branch.name)
-        close_rejects(spark, project, source_batch, consumer, closed, run_id, branch.name)
+        close_rejects(spark, project, replace(source_batch, waiting=closable), consumer, closed, run_id, branch.name)
         append_frame(spark, project, names.REJECTS, reject_rows(of_lines(bad, moved), consumer, batch, branch.name))
         branch.publish()
     finally:

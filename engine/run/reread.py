@@ -228,7 +228,7 @@ class Rereading:
             bad = reject_rows(found.rejects(), source_batch.consumers[spec.table], 0)
             accepted = accepted_places(self.spark, self.project, spec.table)
             accepted_rejects(spec, bad, expected, rejected, accepted).unpersist()
-        carried = with_batch(mine.where(F.col("kind") == CHANGE).select(*PLACE, "commit_ts"), frame)
+        carried = with_batch(mine.where(F.col("kind") == CHANGE).select(*PLACE, "commit_ts", "ingest_ts"), frame)
         newest, before = reached_before(carried)
         dates = arrivals(self.spark, before)
         placed = with_batch(good, frame).join(F.broadcast(dates), on="batch", how="left")  # one row per batch

@@ -173,14 +173,14 @@ def table_facts(catalog: Reader, known: TableNames, facts: TableFacts, control: 
     batches = commits_of(changes)
     late, log = late_and_log(catalog, changes, batches, facts.gaps, control, [run.batch for run in facts.runs])
     properties = history.properties
-    marker = next((one.summary for one in commits(history) if names.SUMMARY_BATCH in one.summary), {})
     tables = {known.changes: changes, known.history: history, known.latest: latest}
     foreign = {name: foreign_commits(commits(table)) for name, table in tables.items()}
     return replace(
         facts,
-        batch=int(marker.get(names.SUMMARY_BATCH, 0)),
+        batch=newest_batch(history),
         notation=notation_of(catalog, known.history, control),
         checked_batch=int(properties.get(names.CHECKED_BATCH, 0)),
+        taken_batch=newest_batch(changes),
         foreign_writes=tuple(f"{name}: {commit}" for name, found in foreign.items() for commit in found),
         rows=row_count(latest),
         versions=row_count(history),
@@ -193,6 +193,12 @@ def table_facts(catalog: Reader, known: TableNames, facts: TableFacts, control: 
         schema_changes=tuple(schema_changes(latest)),
         log=log,
     )
+
+
+def newest_batch(table: "Table") -> int:
+    """The batch in the newest marker of the table's main branch. 0 before the first."""
+    marker = next((one.summary for one in commits(table) if names.SUMMARY_BATCH in one.summary), {})
+    return int(marker.get(names.SUMMARY_BATCH, 0))
 
 
 def commits(table: "Table") -> Iterator[Commit]:

@@ -88,9 +88,9 @@ class LogFact:
 class TableFacts:
     """One table. `runs`: its newest runs, the oldest of them first; `checks`: the last results.
 
-    `batch`: the newest published batch; `checked_batch`: the newest checked batch; `foreign_writes`: the writes of
-    other programs to its tables, as text; `fresh_within`: the maximum age of its data from the spec; `notation`: how
-    positions are shown.
+    `batch`: the newest published batch; `checked_batch`: the newest checked batch; `taken_batch`: the newest batch of
+    its changes; `foreign_writes`: the writes of other programs to its tables, as text; `fresh_within`: the maximum age
+    of its data from the spec; `notation`: how positions are shown.
     """
 
     table: str
@@ -103,6 +103,7 @@ class TableFacts:
     sealed_up_to: datetime | None = None
     batch: int | None = None
     checked_batch: int | None = None
+    taken_batch: int | None = None
     notation: Notation = field(default_factory=Notation)
     foreign_writes: tuple[str, ...] = ()
     fresh_within: Freshness | None = None

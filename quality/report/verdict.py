@@ -25,6 +25,7 @@ WITH_REJECTS = (
     " `siltstone rejects dismiss` for records that are not needed."
 )
 UNCHECKED = "Run `siltstone check`."
+UNPUBLISHED = "Run `siltstone catch-up`, which publishes them unless a check blocks them."
 OLD = (
     "Find out why no newer changes arrived: check the schedule of the runs, the connector and the source. If this"
     " age is normal for the table, set `quality.fresh_within` in the spec."
@@ -96,7 +97,8 @@ class Verdict:
 def troubles(table: TableFacts, at: datetime) -> tuple[Trouble, ...]:
     """All problems and notes of a table, the worst first. `at`: the time of the report."""
     found = [*of_foreign(table), *of_run(table), *of_gaps(table, OPEN), *of_checks(table), *of_no_checks(table)]
-    found = [with_notation(one, table.notation) for one in [*found, *of_age(table, at)]]
+    found += [*of_no_publishing(table), *of_age(table, at)]
+    found = [with_notation(one, table.notation) for one in found]
     return tuple(sorted(found, key=lambda one: GRAVITY[one.level]))
 
 
@@ -263,11 +265,29 @@ def of_no_checks(table: TableFacts) -> list[Trouble]:
     if not is_unchecked(table):
         return []
     text = "no check has run on its data"
-    if is_older(table) and table.checked_batch:
-        first = table.checked_batch + 1
-        batches = f"batch {first}" if first == table.batch else f"batches {first} to {table.batch}"
-        text = f"no check has run on {batches}"
+    if is_older(table) and table.checked_batch and table.batch:
+        text = f"no check has run on {batches_in(table.checked_batch, table.batch)}"
     return [Trouble(table.table, Level.LOOK, "not checked", text, UNCHECKED)]
+
+
+def is_unpublished(table: TableFacts) -> bool:
+    """Whether its changes have a batch that is not in its tables. After a failed run, only the failure is reported."""
+    is_ahead = table.taken_batch is not None and table.batch is not None and table.taken_batch > table.batch
+    return is_ahead and not (table.runs and table.runs[-1].status in NOT_WELL)
+
+
+def of_no_publishing(table: TableFacts) -> list[Trouble]:
+    """The problem that the newest changes are not in the tables, for example because an earlier run was blocked."""
+    if not is_unpublished(table):
+        return []
+    text = f"the changes of {batches_in(table.batch or 0, table.taken_batch or 0)} are not in latest and history"
+    return [Trouble(table.table, Level.LOOK, "not published", text, UNPUBLISHED)]
+
+
+def batches_in(before: int, last: int) -> str:
+    """The batches after `before` up to `last`, as text."""
+    first = before + 1
+    return f"batch {first}" if first == last else f"batches {first} to {last}"
 
 
 def of_check(table: TableFacts, check: CheckFact) -> Trouble:
@@ -294,6 +314,7 @@ def verdict(facts: Facts) -> Verdict:
     bad = [table for table, level in levels.items() if level == Level.BAD]
     never = [table for table, level in levels.items() if level == Level.NONE]
     unchecked = [table.table for table in facts.tables if table.table not in never and is_unchecked(table)]
+    unpublished = [table.table for table in facts.tables if table.table not in never and is_unpublished(table)]
     old = [table.table for table in facts.tables if table.table not in never and is_old(table, facts.at)]
     warned = [table.table for table in facts.tables if has_warnings(table)]
     number, of_none = len(levels), sum(one.count for one in facts.rejects)
@@ -304,15 +325,16 @@ def verdict(facts: Facts) -> Verdict:
     ]
     unproven = [
         f"{listed(unchecked)} {'was' if len(unchecked) == 1 else 'were'} not checked. {UNCHECKED}" if unchecked else "",
+        f"The newest changes of {listed(unpublished)} are not published. {UNPUBLISHED}" if unpublished else "",
         f"The data of {listed(old)} is too old." if old else "",
         f"{listed(never)} {has(never)} never run." if never else "",
     ]
     if bad:
-        rest = number - len({*bad, *warned, *unchecked, *old, *never})
+        rest = number - len({*bad, *warned, *unchecked, *unpublished, *old, *never})
         reasons = [f"Affected: {listed(bad)}.", rest_of(rest), *remarks, *unproven]
         return Verdict(Level.BAD, untrusted_headline(len(bad), number), joined(reasons), age)
     if any(unproven):
-        headline = unproven_headline(unchecked, old, never, number, oldest(facts))
+        headline = unproven_headline(unchecked, unpublished, old, never, number, oldest(facts))
         return Verdict(Level.LOOK, headline, joined([*unproven, *remarks]), age)
     if warned or of_none:
         return Verdict(Level.LOOK, "Yes, with remarks", joined(remarks), age)
@@ -334,16 +356,21 @@ def has_warnings(table: TableFacts) -> bool:
 
 
 def unproven_headline(
-    unchecked: Sequence[str], old: Sequence[str], never: Sequence[str], number: int, age: timedelta
+    unchecked: Sequence[str],
+    unpublished: Sequence[str],
+    old: Sequence[str],
+    never: Sequence[str],
+    number: int,
+    age: timedelta,
 ) -> str:
-    """The headline if no fault is known but some tables are old, not checked, or never ran."""
-    unproven = {*unchecked, *old, *never}
+    """The headline if no fault is known but some tables are old, not checked, not fully published, or never ran."""
+    unproven = {*unchecked, *unpublished, *old, *never}
     if len(unproven - {*never}) == number - len(never) > 0:
         if old:
             return f"No, the data is {in_words(age)} old" if not unchecked else "No, the data is old, and not checked"
-        return "The data has not been checked"
-    words = [("old", old), ("not checked", unchecked), ("never ran", never)]
-    reasons = " or ".join(word for word, tables in words if tables)
+        return "The data has not been checked" if unchecked else "No, the newest changes are not published"
+    kinds = (("old", old), ("not checked", unchecked), ("not fully published", unpublished), ("never ran", never))
+    reasons = " or ".join(word for word, tables in kinds if tables)
     is_alone = reasons == "never ran"
     verb = "" if is_alone else "is " if len(unproven) == 1 else "are "
     return f"Not all of it: {counted(len(unproven), 'table')} of {number} {verb}{reasons}"

@@ -1,15 +1,25 @@
 """With `on_failure: block`, no command publishes changes before their checks pass."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from pyspark.sql import SparkSession
 
-from siltstone.engine.report import BLOCKED, NOTHING_NEW, OK, REBUILT, TableReport
+from siltstone.engine import names as reserved
+from siltstone.engine.fold.key_ranges import Part
+from siltstone.engine.reader import open_catalog
+from siltstone.engine.reader.gap_reader import acknowledge, gaps_of
+from siltstone.engine.report import BLOCKED, FAILED, NOTHING_NEW, OK, REBUILT, TableReport
 from siltstone.engine.run import catch_up, rebuild, reread
+from siltstone.engine.schema.gap_record import ACKNOWLEDGED, HEALED, OPEN
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
-from siltstone.quality.validate import checks_of_run
-from tests.e2e.streams import Shop, event, insert, row
+from siltstone.quality.report.collect import collect
+from siltstone.quality.report.verdict import Level, troubles, verdict
+from siltstone.quality.validate import check_table, checks_of_run
+from tests.e2e.streams import START_MS, Shop, catch_up_module, event, insert, row
 
 LATEST, HISTORY = "shop_things", "shop_things_h"
 
@@ -80,3 +90,75 @@ def test_a_rebuild_publishes_nothing_if_its_checks_fail(shop: Shop) -> None:
     assert [shop.snapshots(table)[1] for table in (LATEST, HISTORY)] == [refs for _, refs in before]
     (published,) = rebuild(shop.project, [shop.spec()], shop.spark, checks=checks_of_run).tables
     assert (published.status, published.exit_code) == (REBUILT, 5)
+
+
+def gap_statuses(shop: Shop) -> list[tuple[str, str]]:
+    return [(gap.check, gap.status) for gap in gaps_of(open_catalog(shop.project.catalog), shop.project.namespace)]
+
+
+def properties(shop: Shop) -> Mapping[str, str]:
+    return open_catalog(shop.project.catalog).load_table(f"{shop.project.namespace}.{HISTORY}").properties
+
+
+def is_waiting_for_its_second_batch(shop: Shop, spec: TableSpec, gap_status: str) -> None:
+    """Check what the gaps, the properties and the report say about a table without the second batch."""
+    assert gap_statuses(shop) == [("chain_break", gap_status)]
+    assert properties(shop)[reserved.COMPLETE_THROUGH] == "2024-01-01T00:00:15.000000Z"
+    assert properties(shop)[reserved.SEALED_UP_TO] == "2024-01-01T00:00:15.000000Z"
+    assert properties(shop)[reserved.OPEN_GAPS] == ("1" if gap_status == OPEN else "0")
+    facts = collect(shop.project, [spec], open_catalog(shop.project.catalog), datetime.now(UTC))
+    assert "not published" in [one.what for one in troubles(facts.tables[0], facts.at)]
+    assert verdict(facts).level != Level.GOOD
+
+
+def test_a_batch_that_is_not_published_heals_no_gap_and_completes_no_table(shop: Shop) -> None:
+    spec = blocking(shop)
+    spec = replace(spec, quality=replace(spec.quality, fresh_within="any"))
+    shop.write("a.jsonl", [insert(10, row(1, "Alice")), change(15, "Alice", "Alicia")])
+    assert run(shop).status == OK
+    end = {"status": "END", "id": "t1", "event_count": 1, "ts_ms": START_MS + 45_000}
+    shop.write("b.jsonl", [change(30, "Ally", "Al"), json.dumps(end) + "\n"])
+    assert run(shop).status == BLOCKED
+    assert gap_statuses(shop) == [("chain_break", OPEN)]
+
+    (rebuilt,) = rebuild(shop.project, [spec], shop.spark, checks=checks_of_run).tables
+    assert (rebuilt.status, rebuilt.batch) == (REBUILT, 1)
+    is_waiting_for_its_second_batch(shop, spec, OPEN)
+
+    (gap,) = gaps_of(open_catalog(shop.project.catalog), shop.project.namespace)
+    acknowledge(shop.project, gap.gap_id, "the log is lost", "hanna", datetime.now(UTC))
+    assert check_table(shop.spark, shop.project, spec, "check").exit_code == 0
+    is_waiting_for_its_second_batch(shop, spec, ACKNOWLEDGED)
+
+    shop.write("c.jsonl", [change(20, "Alicia", "Ally")])
+    assert run(shop).status == OK
+    assert gap_statuses(shop) == [("chain_break", HEALED)]
+    assert properties(shop)[reserved.COMPLETE_THROUGH] == "2024-01-01T00:00:45.000000Z"
+    facts = collect(shop.project, [spec], open_catalog(shop.project.catalog), datetime.now(UTC))
+    assert verdict(facts).level == Level.GOOD
+
+
+@pytest.mark.slow
+def test_a_rebuild_of_one_key_heals_no_gap_while_a_batch_is_not_folded(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("the fold fails")
+
+    spec = shop.spec()
+    shop.write("a.jsonl", [insert(10, row(1, "Alice")), change(15, "Alicia", "Ally")])
+    (first,) = catch_up(shop.project, [spec], shop.spark, checks=checks_of_run).tables
+    assert (first.status, gap_statuses(shop)) == (OK, [("chain_break", OPEN)])
+    shop.write("b.jsonl", [change(12, "Alice", "Alicia"), change(30, "Ally", "Al")])
+    monkeypatch.setattr(catch_up_module, "fold_history", broken)
+    (failed,) = catch_up(shop.project, [spec], shop.spark, checks=checks_of_run).tables
+    assert failed.status == FAILED
+    monkeypatch.undo()
+    part = Part({"id": "1"})
+    (rebuilt,) = rebuild(shop.project, [spec], shop.spark, part=part, checks=checks_of_run).tables
+    assert (rebuilt.status, rebuilt.batch) == (REBUILT, 1)
+    assert gap_statuses(shop) == [("chain_break", OPEN)]
+    assert properties(shop)[reserved.COMPLETE_THROUGH] == "2024-01-01T00:00:15.000000Z"
+    (last,) = catch_up(shop.project, [spec], shop.spark, checks=checks_of_run).tables
+    assert (last.status, last.exit_code, gap_statuses(shop)) == (OK, 0, [("chain_break", HEALED)])
+    assert properties(shop)[reserved.COMPLETE_THROUGH] == "2024-01-01T00:00:30.000000Z"

@@ -3,7 +3,8 @@
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -413,3 +414,24 @@ def rejects_of_things(shop: Shop) -> list[Reject]:
     """The rejects of `shop.things`, read without a JVM."""
     found = rejects(open_catalog(shop.project.catalog), shop.project, [shop.spec()], records=False)
     return [each for each in found if each.table == THINGS]
+
+
+def test_a_commit_time_from_a_wrong_clock_does_not_make_later_changes_too_late(shop: Shop) -> None:
+    spec = replace(shop.spec(), lateness=timedelta(days=1))
+    shop.write("a.jsonl", [insert(1, row(1, "Alice")), in_ten_years(update(2, row(1, "Alicia")))])
+    shop.taken(spec)
+    shop.write("b.jsonl", [update(3, row(1, "Ally"))])
+    shop.taken(spec)
+    assert shop.latest() == [(1, "Ally", 0)]
+    shop.write("c.jsonl", [insert(200_000, row(2, "Bob"))])
+    shop.taken(spec)
+    shop.write("d.jsonl", [insert(4, row(3, "Cy"))])
+    shop.taken(spec)
+    assert [found["row"]["name"] for found in shop.rows("shop_things_changes") if found["too_late"]] == ["Cy"]
+
+
+def in_ten_years(line: str) -> str:
+    """The event with a commit time in ten years. Its processing time stays."""
+    value = json.loads(line)
+    value["source"]["ts_ms"] += 315_360_000_000
+    return json.dumps(value) + "\n"

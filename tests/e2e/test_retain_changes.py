@@ -186,3 +186,22 @@ def test_an_accepted_erasure_keeps_the_older_versions_of_the_other_keys(shop: Sh
 
 def rows_without_batch(rows: list[dict[str, Any]]) -> list[str]:
     return sorted(repr(sorted((name, value) for name, value in row.items() if name != "_batch")) for row in rows)
+
+
+def test_a_base_that_is_delivered_once_more_changes_nothing(shop: Shop) -> None:
+    spec = spec_of(shop, retain_changes=f"{KEPT}d", lateness="unbounded")
+    base = event("u", DAY, None, {"id": 1, "name": "b"})
+    insert = event("c", 10, None, {"id": 1, "name": "a", "n": 7})
+    taken(shop, spec, 0, [insert, base, event("c", 11 * DAY, None, {"id": 2, "name": "x", "n": 0})])
+    assert maintained(shop, spec) > 0
+    before, longer = shop.stored(), spec_of(shop, retain_changes="400d", lateness="unbounded")
+    shop.write("01.jsonl", [base])
+    assert shop.taken(longer).outcomes == {"redelivered": 1}
+    assert shop.stored() == before
+    explained = explain(shop.project, longer, shop.spark, {"id": "1"})
+    assert [change.outcome for change in explained.changes] == ["opened", "redelivered"]
+    (found,) = verify(shop.project, [longer], shop.spark, sample=None, seed=2)
+    assert (found.status, found.error) == (EQUAL, None), found
+    (report,) = rebuild(shop.project, [longer], shop.spark).tables
+    assert (report.status, report.error) == (REBUILT, None)
+    assert shop.stored() == before

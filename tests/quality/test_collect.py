@@ -186,6 +186,14 @@ def test_an_unchecked_batch_and_writes_of_other_programs_are_reported(lake: Lake
     assert level_of(table, NOW) == Level.BAD
 
 
+def test_a_batch_of_changes_that_is_not_in_the_tables_is_reported(lake: Lake) -> None:
+    filled(lake)
+    lake.batch(4, [50])
+    table = orders(lake)
+    assert (table.batch, table.taken_batch) == (3, 4)
+    assert "not published" in [one.what for one in troubles(table, NOW)]
+
+
 def test_the_checks_are_those_of_the_last_run_with_checks(lake: Lake) -> None:
     filled(lake)
     lake.run(4, changes=0, status="nothing new", outcomes={})

@@ -185,6 +185,20 @@ def test_an_unchecked_batch_is_reported_even_if_older_batches_were_checked(check
     assert verdict(facts([without_checks])).headline == "The data has not been checked"
 
 
+@pytest.mark.parametrize(("taken_batch", "words"), [(7, "batch 7"), (9, "batches 7 to 9")])
+def test_changes_that_are_not_published_are_reported(taken_batch: int, words: str) -> None:
+    table = replace(good(0), batch=6, checked_batch=6, taken_batch=taken_batch)
+    result, read = verdict(facts([table])), Reading(page(facts([table])))
+    assert (result.level, result.headline) == (Level.LOOK, "No, the newest changes are not published")
+    assert f"The changes of {words} are not in latest and history" in read.text
+    assert "siltstone catch-up" in markdown(facts([table]))
+    assert verdict(facts([table, good(1)])).headline == "Not all of it: 1 table of 2 is not fully published"
+    assert verdict(facts([replace(table, taken_batch=6)])).level == Level.GOOD
+    of_failed = replace(failed(2), batch=6, checked_batch=6, taken_batch=taken_batch)
+    assert [one.what for one in troubles(of_failed, NOW)] == [one.what for one in troubles(failed(2), NOW)]
+    assert f"{table.table} are not published" in verdict(facts([of_failed, table])).detail
+
+
 def test_data_older_than_its_limit_is_never_trusted() -> None:
     fresh, recorded = good(0), replace(good(1), complete_through=NOW.replace(year=2020))
     result = verdict(facts([recorded]))

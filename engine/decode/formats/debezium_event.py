@@ -185,7 +185,7 @@ class EventBuilder:
             position=position,
             event_id=found.event_id,
             control_kind=found.kind,
-            control=text_of(kinds.payload(fields)),
+            control=text_of(kinds.stored_payload(found.kind, fields)),
         )
 
     def _origin(self, source: Source) -> _Origin:

@@ -14,6 +14,7 @@ Rows without an envelope can have columns with these names: the other fields of 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from siltstone.engine.decode.event import Change
 from siltstone.engine.decode.formats.debezium_envelope import Object, Value, json_text
 from siltstone.engine.decode.formats.debezium_positions import CONNECTORS, TICDC
 from siltstone.engine.decode.formats.statements import is_truncate
-from siltstone.engine.decode.json_value import PARSE_ERRORS, parse_object, plain_text
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse_object, plain_text, text_of
 from siltstone.engine.schema import control_kinds
 
 OPS: Final = {
@@ -57,6 +58,10 @@ _BEGINS_AS_SIGNAL: Final = re.compile(rb'\{\s*"[^"]*"\s*:\s*["n]')
 _WORDS_OF_MARKS: Final = re.compile(rb"\\|-open|-close")
 """The end of a mark's id, or any escape."""
 _WORDS_OF_SIGNALS: Final = re.compile(rb"\\|-open|" + b"|".join(re.escape(word.encode()) for word in sorted(SIGNALS)))
+_KEYS_OF_ROWS: Final = ("maximum_key", "last_processed_key")
+_CONDITION: Final = "additional-condition"
+_CONDITIONS: Final[dict[str, Any]] = {_CONDITION: None, f"{_CONDITION}s": []}
+"""Settings of a signal with conditions on rows, and what is stored instead. Checks read whether they are there."""
 _WITH_AFTER: Final = frozenset(("c", "u", "r"))
 _LONGEST_OP: Final = 20
 
@@ -128,6 +133,46 @@ def payload(record: Object | None) -> Any:
     is_wrapped = next(iter(around), None) in ("schema", "payload")
     event = around.get("payload") if is_wrapped else None
     return around if event is None else event
+
+
+# --- payloads that are stored ---------------------------------------------------------------------------------------
+
+
+def stored_payload(kind: str, record: Object | None) -> Any:
+    """The event in a record, without what can hold values of rows, because a spec can mask these values: keys in
+    notifications, the content of messages, conditions in signals."""
+    event = payload(record)
+    if kind == control_kinds.NOTIFICATION:
+        return _without(event, "additional_data", _KEYS_OF_ROWS)
+    if kind == control_kinds.MESSAGE:
+        return _without(event, "message", ("content",))
+    return _without_conditions(event) if kind == control_kinds.SIGNAL else event
+
+
+def _without(event: Object, part: str, names: Collection[str]) -> Object:
+    """An event whose part, an object, lacks these fields."""
+    found = event.get(part)
+    if not isinstance(found, Mapping):
+        return event
+    return {**event, part: {name: value for name, value in found.items() if name not in names}}
+
+
+def _without_conditions(event: Object) -> Object:
+    images = {name: event.get(name) for name in ("before", "after")}
+    changed = {
+        name: {column: _unconditional(value) for column, value in row.items()}
+        for name, row in images.items()
+        if isinstance(row, Mapping)
+    }
+    return {**event, **changed}
+
+
+def _unconditional(data: Any) -> Any:
+    """The data of a signal with no conditions. A text with conditions that is not an object becomes an empty one."""
+    if not isinstance(data, str) or _CONDITION not in data:
+        return data
+    fields = object_of(data.encode())
+    return text_of({name: _CONDITIONS.get(name, value) for name, value in fields.items()}).decode()
 
 
 # --- rows of the signal table ---------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def column_reader(
     encoding = _encoding_of(column, schema_hash)
     clock = Clock(source_zone(time_zone), is_mysql)
     is_schemaless = all(number != schema_hash or number is None for number, _ in column.encodings)
-    converter = encodings.converter(encoding, column.value_type, clock, column.is_guessed)
+    converter = encodings.converter(encoding, column.value_type, clock, column.is_guessed and is_schemaless)
     if is_key and unrepresentable.can_lose_digits(column):
         converter = _without_lost_digits(converter, encoding)
     if unrepresentable.can_be_unavailable(column):

@@ -31,7 +31,7 @@ _TEXT_TYPES: Final = frozenset({"text", "any_text", "written_text"})
 
 
 def converter(encoding: Encoding, kind: T.DataType, clock: Clock, is_guessed: bool = False) -> Converter:
-    """The converter of an encoding to a stored type."""
+    """The converter of an encoding to a stored type. `is_guessed`: the type is inferred from the first values."""
     if isinstance(kind, T.ArrayType):
         if encoding.kind != "array" or encoding.items is None:
             return NOTHING
@@ -145,6 +145,8 @@ def _of_other(encoding: Encoding, kind: T.DataType, is_guessed: bool) -> Convert
     if encoding.kind == "text" and isinstance(kind, T.BooleanType):
         return each(numbers.flag)
     read = _number(kind, encoding.is_single, has_flags=encoding.kind != "written_integer")
+    if is_guessed and isinstance(kind, T.DoubleType):
+        read = numbers.GUESSED_DOUBLE
     if encoding.kind in ("base64", "base64_url", "hex", "written_bytes") or encoding.kind.startswith("time"):
         return NOTHING
     if encoding.kind in _BASE64_DIGITS:

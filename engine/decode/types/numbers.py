@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import struct
 from array import array
+from decimal import Decimal
+from math import isfinite
 from typing import Any, Final
 
 from pyspark.sql import types as T
@@ -20,7 +22,8 @@ _WHOLE_FRACTION: Final = re.compile(rf"{BLANKS}([+-]?[0-9]{{1,100}})\.0+")
 """In a column of whole numbers with nulls, pandas writes 10 as 10.0."""
 _MOST_DIGITS: Final = 20  # of 64 bits
 _WORDS: Final = {"true": 1, "false": 0}
-_FLOAT: Final = re.compile(rf"{BLANKS}[+-]?(?=\.?[0-9])[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?{BLANKS}")
+_FLOAT: Final = re.compile(rf"{BLANKS}([+-]?(?=\.?[0-9])[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?){BLANKS}")
+_ALWAYS_EXACT: Final = 15  # the digits that every double keeps
 _ENDLESS: Final = float("inf")
 _FLOAT_WORDS: Final = {
     sign + word: float(sign + word) for sign in ("", "+", "-") for word in ("inf", "infinity")
@@ -147,8 +150,8 @@ def _float(value: Any) -> float | None:
 
 def float_of_text(text: str) -> float | None:
     """The float of digits, NaN, or infinity in one of its spellings."""
-    if _FLOAT.fullmatch(text):
-        return _finite(float(text))
+    if match := _FLOAT.fullmatch(text):
+        return _finite(float(match[1]))
     return _FLOAT_WORDS.get(text.strip().lower())
 
 
@@ -161,6 +164,40 @@ def _as_single(number: float) -> float | None:
         return _single.unpack(_single.pack(number))[0]  # type: ignore[no-any-return]
     except OverflowError:
         return None
+
+
+# --- doubles that keep all digits ------------------------------------------------------------------------------------
+
+
+def is_exact_double(text: str) -> bool:
+    """Whether a double keeps all digits of a number: the fewest digits that identify the double are the same number."""
+    number = exact_number(text)
+    return number is not None and number == Decimal(repr(float(number)))
+
+
+def guessed_double(value: Any) -> float | None:
+    """A double in a column whose type is inferred from its first values. Only numbers that keep all digits fit."""
+    number = _float(value)
+    is_kept = number is None or not isfinite(number) or _keeps_digits(plain_text(value))
+    return number if is_kept else None
+
+
+def _keeps_digits(text: str) -> bool:
+    is_short = len(text) <= _ALWAYS_EXACT and "e" not in text and "E" not in text
+    return is_short or is_exact_double(text)
+
+
+def _all_guessed_doubles(values: list[Any]) -> list[float | None]:
+    found = _all_floats(values, is_single=False)
+    if found is None:
+        return [None if value is None else guessed_double(value) for value in values]
+    return [
+        number if value is None or _keeps_digits(plain_text(value)) else None
+        for value, number in zip(values, found, strict=True)
+    ]
+
+
+GUESSED_DOUBLE: Final = Converter(guessed_double, _all_guessed_doubles)
 
 
 # --- flags ----------------------------------------------------------------------------------------------------------
@@ -186,15 +223,14 @@ def flag(value: Any) -> bool | None:
 
 def is_not_zero(text: str) -> bool | None:
     """Whether a number is not 0, in any spelling: pandas writes flags with nulls as 1.0. None if it is not a number."""
-    if not _FLOAT.fullmatch(text):
-        return None
-    return bool(text.lower().partition("e")[0].strip("\0\t\n\r +-.0"))
+    match = _FLOAT.fullmatch(text)
+    return bool(match[1].lower().partition("e")[0].strip("+-.0")) if match else None
 
 
 def guessed_boolean(value: Any) -> bool | None:
     """A flag in a column whose type is inferred from its first values. Only the numbers 0 and 1 are flags."""
     text = plain_text(value)
-    if _FLOAT.fullmatch(text) and float(text) not in (0.0, 1.0):
+    if _FLOAT.fullmatch(text) and float_of_text(text) not in (0.0, 1.0):
         return None
     return boolean(value)
 

@@ -10,6 +10,8 @@ import pytest
 from siltstone.engine.decode.avro_files import read_header, read_records, without_logical_types
 from siltstone.engine.decode.avro_records import RecordTexts
 from siltstone.engine.decode.file_schema import file_columns
+from siltstone.engine.decode.row_shape import ColumnShape
+from siltstone.engine.decode.types import column_reader
 
 MONEY = {
     "type": "fixed", "name": "Money", "namespace": "acme.types", "size": 4,
@@ -171,3 +173,29 @@ def test_a_record_can_contain_itself() -> None:
     value = {"v": 1, "next": {"v": 2, "next": None, "parts": []}, "parts": [{"v": 3, "next": None, "parts": []}]}
     values, _ = read(record("R", {"n": node}), {"n": value})
     assert json.loads(values["n"]) == value
+
+
+def test_nanoseconds_keep_all_nine_digits() -> None:
+    zoned = {"type": "long", "logicalType": "timestamp-nanos"}
+    inside = record("Inside", {"at": zoned, "local": NANOS})
+    schema = record("R", {"at": zoned, "local": NANOS, "round": NANOS, "micros": NANOS, "old": zoned, "inside": inside})
+    count = MICROS * 1_000 + 789
+    row = {"at": count, "local": count, "round": MICROS // 1_000_000 * 10**9, "micros": MICROS * 1_000, "old": -1}
+    values, _ = read(schema, row | {"inside": {"at": count, "local": MICROS * 1_000}})
+    assert values == {
+        "at": "2024-01-02 03:04:05.123456789Z",
+        "local": "2024-01-02 03:04:05.123456789",
+        "round": "2024-01-02 03:04:05",
+        "micros": "2024-01-02 03:04:05.123456",
+        "old": "1969-12-31 23:59:59.999999999Z",
+        "inside": '{"at":"2024-01-02T03:04:05.123456789Z","local":"2024-01-02T03:04:05.123456000"}',
+    }
+
+
+def test_a_key_in_nanoseconds_does_not_lose_digits() -> None:
+    schema = record("R", {"at": NANOS})
+    values, _ = read(schema, {"at": MICROS * 1_000 + 1})
+    ((kind, encoding),) = file_columns(RecordTexts(schema, is_event=False).row_schema).values()
+    made = column_reader(ColumnShape("at", kind, ((None, encoding),)), None, False, "UTC", is_key=True)
+    assert made.convert(values["at"]) is None
+    assert made.is_too_fine(values["at"])

@@ -13,6 +13,8 @@ from siltstone.engine.decode.event import Change
 from siltstone.engine.decode.event_batch import event_batch
 from siltstone.engine.decode.json_kinds import kind_of, type_of_kinds
 from siltstone.engine.decode.json_value import parse
+from siltstone.engine.decode.row_shape import ColumnShape
+from siltstone.engine.decode.types import column_reader
 
 
 def change(after: Any = None, key: Any = None, line: int = 1, **more: Any) -> Change:
@@ -123,6 +125,14 @@ KINDS: dict[str, str] = {
     "[1, 1.5]": "double",
     "[1.0]": "double",
     "[1e5, -2E-3, 0.0]": "double",
+    "[0.30000000000000004, 9007199254740.992, 1.2345678901234567]": "double",
+    "[1e23, 5e-324]": "double",
+    "[9007199254740.993]": "decimal(38,3)",
+    "[9007199254740.993, 1.5, 1]": "decimal(38,3)",
+    "[9007199254740993.0]": "decimal(38,0)",
+    "[0.10000000000000001]": "decimal(38,17)",
+    "[9.007199254740993e15]": "string",
+    "[1e-400]": "string",
     "[9223372036854775808, 1]": "decimal(38,0)",
     "[9007199254740993, 1.5]": "decimal(38,1)",
     "[123456789012345678.25]": "decimal(38,2)",
@@ -143,6 +153,14 @@ KINDS: dict[str, str] = {
 @pytest.mark.parametrize("values", KINDS)
 def test_a_type_holds_every_digit_of_the_values(values: str) -> None:
     assert type_of_kinds({*map(kind_of, parse(values))})[0].simpleString() == KINDS[values]
+
+
+@pytest.mark.parametrize("values", KINDS)
+def test_the_inferred_type_takes_the_values_that_it_is_inferred_from(values: str) -> None:
+    found = parse(values)
+    kind, encoding = type_of_kinds({*map(kind_of, found)})
+    made = column_reader(ColumnShape("a", kind, ((None, encoding),), is_guessed=True), None, False, "UTC", False)
+    assert None not in [made.convert(value) for value in found if value is not None]
 
 
 def test_fields_are_in_the_order_of_the_first_image_then_by_name() -> None:

@@ -1,6 +1,7 @@
 """Columns of Parquet files, tables and CSV files as JSON: every type, every value, and nested values."""
 
 import json
+import uuid
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -110,6 +111,8 @@ COLUMNS: list[tuple[pa.Array, list[Any], str, str]] = [
     (pa.array([[1, None], None, []], pa.list_(pa.int32())), [[1, None], None, []], "array<int>", "array"),
     (pa.array([[1.5, float("nan")]], pa.large_list(pa.float64())), [["1.5", "NaN"]], "array<double>", "array"),
     (pa.array([["a", '"'], None], pa.list_(pa.string(), 2)), [["a", '"'], None], "array<string>", "array"),
+    (pa.array([uuid.UUID(int=5).bytes, None], pa.uuid()), [str(uuid.UUID(int=5)), None], "string", "text"),
+    (pa.array([pa.MonthDayNano([1, 2, 3])]), ["MonthDayNano(months=1, days=2, nanoseconds=3)"], "string", "text"),
     (pa.array([[None, None]], pa.list_(pa.null())), [[None, None]], "array<int>", "array"),
     (pa.array([[AT, None]], pa.list_(pa.timestamp("ns"))), [[AT, None]], "array<bigint>", "array"),
 ]  # fmt: skip
@@ -213,6 +216,32 @@ def test_the_message_column_is_found_by_its_name_or_as_the_only_bytes(
     binary: list[str], texts: list[str], others: list[str], found: dict[str, str]
 ) -> None:
     assert message_columns([*binary, *texts, *others], binary, texts) == found
+
+
+def test_uuids_and_json_of_a_parquet_file_are_text_without_further_quotes(tmp_path: Path) -> None:
+    one = pa.array([uuid.UUID(int=5).bytes], pa.uuid())
+    document = pa.array(['{"a":1}'], pa.json_())
+    table = pa.table({
+        "u": one,
+        "j": document,
+        "us": pa.ListArray.from_arrays([0, 1], one),
+        "js": pa.ListArray.from_arrays([0, 1], document),
+        "both": pa.StructArray.from_arrays([one, document], ["u", "j"]),
+    })  # fmt: skip
+    file = tmp_path / "rows.parquet"
+    pq.write_table(table, file)
+    (listed,) = list_files(str(file), None)
+    read = ParquetToRead(parquet_groups(listed, 0, False), False)
+    ((message,),) = read.messages(0)
+    assert json.loads(message.text) == {
+        "u": "00000000-0000-0000-0000-000000000005",
+        "j": '{"a":1}',
+        "us": '["00000000-0000-0000-0000-000000000005"]',
+        "js": ['{"a":1}'],
+        "both": '{"u":"00000000-0000-0000-0000-000000000005","j":"{\\"a\\":1}"}',
+    }
+    kinds = {name: kind.simpleString() for name, (kind, _) in file_columns(message.row_schema).items()}
+    assert kinds == dict.fromkeys(kinds, "string") | {"js": "array<string>"}
 
 
 def test_times_of_96_bits_hold_every_year_of_the_calendar(tmp_path: Path) -> None:

@@ -194,6 +194,34 @@ def test_a_quote_that_another_record_seems_to_close_rejects_its_record_only(tmp_
     assert last_values(rows_at(tmp_path)) == {"a.csv": [stray, "b", "c"]}
 
 
+ESCAPED = "not taken: a quote is escaped with a backslash; it must be doubled"
+
+
+def test_a_value_with_quotes_escaped_by_backslashes_is_rejected(tmp_path: Path) -> None:
+    """Values as Spark writes them by default."""
+    cases: dict[str, str | None] = {
+        r'"say \"hi\"",1,x': ESCAPED,
+        r'1,"say \"hi, you\"",x': ESCAPED,
+        r'1,"\"hi\"",x': ESCAPED,
+        r'1,2,"say \"hi\""': ESCAPED,
+        r'1,2,"say \"hi': ESCAPED,
+        r"1,2,say \"hi\"": r"say \"hi\"",
+        r'1,2,"C:\"': "C:\\",
+        r'1,"C:\",x': "x",
+        r'1,2,"say \""hi\"""': 'say \\"hi\\"',
+        r'1,2,"a" \b': r'"a" \b',
+        "1,2,x": "x",
+    }
+    (tmp_path / "a.csv").write_text("n,s,v\n" + "".join(f"{line}\n" for line in cases))
+    assert last_values(rows_at(tmp_path)) == {"a.csv": list(cases.values())}
+
+
+def test_a_header_with_quotes_escaped_by_backslashes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('n,"say \\"hi\\"",v\n1,2,3\n')
+    with pytest.raises(SourceError, match="its first line must name each column once"):
+        read(tmp_path)
+
+
 def described(path: Path, **settings: Any) -> SourceSpec:
     return SourceSpec("rows", str(path), rows=RowsSpec("a.b", (("n", "any"),), **settings))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from siltstone.engine.errors import SourceError
-from siltstone.engine.inputs import line_files
+from siltstone.engine.inputs import compression, line_files
 from siltstone.engine.inputs.line_files import BLANKS, BYTE_ORDER_MARK, Piece, counted, lines_of, numbered, pieces_of
 from siltstone.engine.inputs.listing import InputFile, listed
 from tests.unit.inputs.packed import PACKED
@@ -77,6 +77,31 @@ def test_a_compressed_file_that_ends_early_is_an_error(tmp_path: Path, suffix: s
     file = tmp_path / f"a.jsonl{suffix}"
     packed = PACKED[suffix](b"".join(b'{"n":%d}\n' % n for n in range(20_000)))
     file.write_bytes(packed[: len(packed) - 20])
+    with pytest.raises(SourceError, match=r"the compressed stream (ends early|is damaged) after line \d+"):
+        counted(Piece(str(file), 0, 1, 1))
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+def test_a_file_can_have_several_compressed_streams(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"a.jsonl{suffix}"
+    file.write_bytes(b"".join(PACKED[suffix](b'{"n":%d}\n' % n) for n in range(3)))
+    assert [line for _, line in lines(pieces(file))] == [b'{"n":0}', b'{"n":1}', b'{"n":2}']
+
+
+def test_a_deflate_stream_can_end_anywhere_in_a_piece_that_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.jsonl.deflate"
+    file.write_bytes(b"".join(PACKED[".deflate"](b'{"n":%d}\n' % n) for n in range(3)))
+    for size in range(1, 20):
+        monkeypatch.setattr(compression, "PACKED_CHUNK", size)
+        assert [line for _, line in lines(pieces(file))] == [b'{"n":0}', b'{"n":1}', b'{"n":2}']
+
+
+@pytest.mark.parametrize("rest", [b"\n", b"\0\0\0\0", b'{"n":2}\n', b"\x78"])
+def test_bytes_after_the_end_of_a_deflate_stream_are_an_error(tmp_path: Path, rest: bytes) -> None:
+    file = tmp_path / "a.jsonl.deflate"
+    file.write_bytes(PACKED[".deflate"](b'{"n":1}\n') + rest)
     with pytest.raises(SourceError, match=r"the compressed stream (ends early|is damaged) after line \d+"):
         counted(Piece(str(file), 0, 1, 1))
 

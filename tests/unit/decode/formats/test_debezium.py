@@ -299,3 +299,53 @@ def test_recorded_lines_have_no_rejects_and_every_change_has_a_position(name: st
     assert all(one.position for one in found if one.kind == "change")
     assert all((one.schema_hash is not None) == name.endswith(".schema") for one in found if one.kind == "change")
     assert {"window_open", "window_close", "transaction_begin", "null_message"} <= {one.control_kind for one in found}
+
+
+# --- control events without values of rows --------------------------------------------------------------------------
+
+
+def stored(line: str) -> Any:
+    """The payload of a control event."""
+    (control,) = decoded([line])
+    assert control.control is not None
+    return json.loads(control.control)
+
+
+def test_a_notification_is_stored_without_the_keys_of_rows() -> None:
+    details = {"connector_name": "srv", "current_collection_in_progress": "shop.items"}
+    keys = {"maximum_key": "secret", "last_processed_key": "secret"}
+    notice = {"id": "1", "type": "IN_PROGRESS", "aggregate_type": "Incremental Snapshot", "timestamp": 5}
+    with_keys = notice | {"additional_data": details | keys}
+    for line in (wrapped(with_keys), wrapped({"schema": {"type": "struct"}, "payload": with_keys})):
+        assert stored(line) == notice | {"additional_data": details}
+    assert stored(wrapped(notice)) == notice
+    assert stored(wrapped(notice | {"additional_data": None})) == notice | {"additional_data": None}
+
+
+def test_a_logical_message_is_stored_without_its_content() -> None:
+    message = {"op": "m", "ts_ms": 5, "source": {**SOURCE, "table": ""}}
+    written = message | {"message": {"prefix": "p", "content": "c2VjcmV0"}}
+    assert stored(wrapped(written)) == message | {"message": {"prefix": "p"}}
+
+
+@pytest.mark.parametrize("names", [USUAL, ORACLE])
+@pytest.mark.parametrize(("setting", "empty"), [("additional-conditions", []), ("additional-condition", None)])
+def test_a_signal_is_stored_without_the_conditions_on_rows(names: Sequence[str], setting: str, empty: Any) -> None:
+    request = {"type": "incremental", "data-collections": ["shop.items"]}
+    for op, image in (("c", "after"), ("d", "before")):
+        data = json.dumps(request | {setting: [{"filter": "ssn = 'secret'"}]})
+        row = dict(zip(names, ("a", "execute-snapshot", data), strict=True))
+        payload = stored(event(op, **{image: row}, source=SIGNAL))
+        assert json.loads(payload[image].pop(names[2])) == request | {setting: empty}
+        assert payload[image] == {names[0]: "a", names[1]: "execute-snapshot"}
+
+
+def test_the_data_of_a_signal_stay_if_they_have_no_conditions() -> None:
+    for data in ('{"data-collections":  ["shop.items"]}', None, "no object", '["no object"]'):
+        row = {"id": "a", "type": "execute-snapshot", "data": data}
+        assert stored(event("c", after=row, source=SIGNAL))["after"] == row
+
+
+def test_the_data_of_a_signal_are_dropped_if_they_seem_to_have_conditions_and_are_no_object() -> None:
+    row = {"id": "a", "type": "execute-snapshot", "data": '{"additional-conditions": [{"filter": "id = 1"'}
+    assert stored(event("c", after=row, source=SIGNAL))["after"] == row | {"data": "{}"}

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T
 
-from siltstone.engine.decode.row_shape import SINGLE, Encoding
+from siltstone.engine.decode.row_shape import SINGLE, ColumnShape, Encoding
+from siltstone.engine.decode.types.column_reader import INVALID, column_reader
 from siltstone.engine.decode.types.numbers import bigint
 from tests.unit.decode.types.given import converted, json_values, reader
 
@@ -65,6 +66,13 @@ def test_floats_are_numbers_or_the_words_for_nan_and_infinity(kind: str) -> None
     assert math.isnan(none)
 
 
+def test_control_characters_around_a_float_have_no_meaning() -> None:
+    texts = ["\0001.5", "1.5\x01", " \x1c1.5\n"]
+    for is_guessed in (True, False):
+        assert converted(reader("floating", DOUBLE, is_guessed=is_guessed), texts) == [1.5] * 3
+    assert converted(reader("boolean", FLAG, is_guessed=True), ["\0001", "0\x01", "\x1c2"]) == [True, False, None]
+
+
 def test_a_single_float_keeps_its_precision_in_a_wider_column() -> None:
     values = json_values(["0.1", "3.4028234663852886e38", "1e300", '"-3.5e38"', '"0.1"'])
     stored = [single(0.1), 3.4028234663852886e38, None, None, single(0.1)]
@@ -104,6 +112,40 @@ def test_only_0_and_1_are_flags_if_the_type_is_guessed() -> None:
         None,
         True,
     ]
+
+
+EXACT = {
+    "1.5": 1.5, "-0.30000000000000004": -0.30000000000000004, "9007199254740992": 2.0**53, "1e23": 1e23, "100": 100.0,
+    '"1.50"': 1.5, '" 7 "': 7.0, '"-Infinity"': -math.inf, "0.1000000000000000000": 0.1, "5e-324": 5e-324, "-0.0": -0.0,
+    "0e5": 0.0, "1" + "0" * 20: 1e20, '"9007199254740.992"': 9007199254740.992,
+}  # fmt: skip
+ROUNDED = [
+    "12345678901234567.89", "9007199254740993", "123456789012345678901234567890", "9007199254740.993", "1e-400",
+    "1.2345e-320", "9.007199254740993e15", "1e999", "1" + "0" * 400, "true", "[1]", '"x"',
+]  # fmt: skip
+
+
+def test_a_double_does_not_round_a_number_if_the_type_is_guessed() -> None:
+    guessed = reader("floating", DOUBLE, is_guessed=True)
+    assert converted(guessed, json_values(list(EXACT))) == list(EXACT.values())
+    assert converted(guessed, json_values(ROUNDED)) == [None] * len(ROUNDED)
+    as_text = [f'"{text}"' for text in ROUNDED[:9]]
+    assert converted(guessed, json_values(as_text)) == [None] * len(as_text)
+    (none,) = converted(guessed, ["NaN"])
+    assert math.isnan(none)
+    assert guessed.loss_reason("9007199254740993") == INVALID
+
+
+def test_a_declared_double_rounds_a_number() -> None:
+    values = json_values(["9007199254740993", '"9007199254740.993"'])
+    assert converted(reader("floating", DOUBLE), values) == [2.0**53, 9007199254740.992]
+
+
+def test_a_double_rounds_a_number_in_events_whose_schema_declares_it() -> None:
+    encodings = ((1, Encoding("floating")), (None, Encoding("floating")))
+    mixed = ColumnShape("a", DOUBLE, encodings, is_guessed=True)
+    stored = {number: column_reader(mixed, number, False, "UTC", False).convert(2**53 + 1) for number in (1, 2, None)}
+    assert stored == {1: 2.0**53, 2: None, None: None}
 
 
 def test_flags_become_numbers_in_a_column_of_numbers() -> None:
