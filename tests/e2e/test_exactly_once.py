@@ -19,7 +19,7 @@ from siltstone.engine.inputs.listing import InputFile
 from siltstone.engine.reader import open_catalog
 from siltstone.engine.reader.reject_reader import Reject, rejects
 from siltstone.engine.report import FAILED, NOTHING_NEW, OK, PLANNED, TableReport
-from siltstone.engine.run import plan
+from siltstone.engine.run import plan, reread
 from siltstone.engine.run.run_context import StartedRun, start_run
 from siltstone.engine.run.run_reports import silent
 from siltstone.engine.run_lock import read_note
@@ -428,6 +428,9 @@ def test_a_commit_time_from_a_wrong_clock_does_not_make_later_changes_too_late(s
     shop.write("d.jsonl", [insert(4, row(3, "Cy"))])
     shop.taken(spec)
     assert [found["row"]["name"] for found in shop.rows("shop_things_changes") if found["too_late"]] == ["Cy"]
+    before = shop.stored()
+    assert reread(shop.project, [spec], shop.spark).exit_code == 0
+    assert shop.stored() == before
 
 
 def in_ten_years(line: str) -> str:

@@ -170,21 +170,25 @@ def _as_single(number: float) -> float | None:
 
 
 def is_exact_double(text: str) -> bool:
-    """Whether a double keeps all digits of a number: the fewest digits that identify the double are the same number."""
-    number = exact_number(text)
-    return number is not None and number == Decimal(repr(float(number)))
+    """Whether a double keeps all digits of a JSON number: the fewest digits that identify it are the same number."""
+    return _is_exact(text, float(text))
+
+
+def _is_exact(text: str, number: float) -> bool:
+    digits = repr(number)
+    return digits == text or exact_number(text) == Decimal(digits)
+
+
+def _keeps_digits(text: str, number: float) -> bool:
+    is_short = len(text) <= _ALWAYS_EXACT and "e" not in text and "E" not in text
+    return is_short or _is_exact(text, number)
 
 
 def guessed_double(value: Any) -> float | None:
     """A double in a column whose type is inferred from its first values. Only numbers that keep all digits fit."""
     number = _float(value)
-    is_kept = number is None or not isfinite(number) or _keeps_digits(plain_text(value))
+    is_kept = number is None or not isfinite(number) or _keeps_digits(plain_text(value), number)
     return number if is_kept else None
-
-
-def _keeps_digits(text: str) -> bool:
-    is_short = len(text) <= _ALWAYS_EXACT and "e" not in text and "E" not in text
-    return is_short or is_exact_double(text)
 
 
 def _all_guessed_doubles(values: list[Any]) -> list[float | None]:
@@ -192,7 +196,7 @@ def _all_guessed_doubles(values: list[Any]) -> list[float | None]:
     if found is None:
         return [None if value is None else guessed_double(value) for value in values]
     return [
-        number if value is None or _keeps_digits(plain_text(value)) else None
+        number if number is None or _keeps_digits(plain_text(value), number) else None
         for value, number in zip(values, found, strict=True)
     ]
 
