@@ -19,7 +19,7 @@ from pyspark.sql import types as T
 from siltstone.engine.decode.connect import MAX_DIGITS, Typed
 from siltstone.engine.decode.json_value import Number
 from siltstone.engine.decode.row_shape import Encoding
-from siltstone.engine.decode.types.numbers import is_exact_double
+from siltstone.engine.decode.types.numbers import EXACT_DIGITS, is_exact_double
 
 VOID: Final = "VOID"
 WHOLE: Final = "BIGINT"
@@ -35,7 +35,6 @@ _EXACT_IN_DOUBLES: Final = 2**53
 _LONGEST: Final = 2**63
 _LONG_DIGITS: Final = 18
 _DOUBLE_DIGITS: Final = 17  # the most digits of a printed double; a number with more digits is a decimal
-_EXACT_DIGITS: Final = 15  # a double keeps every number of so many digits, if it has no exponent
 
 
 def kind_of(value: Any) -> str:
@@ -59,7 +58,7 @@ def _kind_of_number(text: str) -> str:
     count = len(whole) + len(fraction)
     if exponent:
         return DOUBLE if count <= _DOUBLE_DIGITS and is_exact_double(text) else UNBOUNDED
-    if _EXACT_DIGITS < count <= _DOUBLE_DIGITS and not is_exact_double(text):
+    if EXACT_DIGITS < count <= _DOUBLE_DIGITS and not is_exact_double(text):
         count = _DOUBLE_DIGITS + 1  # a decimal, as all numbers with so many digits
     return _decimal(count, len(fraction))
 

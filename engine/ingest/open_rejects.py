@@ -11,6 +11,7 @@ from siltstone.engine import names
 from siltstone.engine.decode.event import CONTROL, REJECT
 from siltstone.engine.formats import format_of
 from siltstone.engine.frames import checkpointed
+from siltstone.engine.ingest.preconditions import is_of
 from siltstone.engine.ingest.source_batch import (
     SourceBatch,
     by_scn_of,
@@ -167,8 +168,7 @@ def with_left(spark: SparkSession, project: ProjectSpec, found: RejectedBatch) -
     """
     assert found.records is not None
     assert found.waiting is not None
-    is_known = F.coalesce(F.col("table").isin(known_tables(spark, project, found.declared)), F.lit(False))
-    of_table = F.when(is_known & (F.col("kind") != CONTROL), F.col("table"))
+    of_table = F.when(is_of(known_tables(spark, project, found.declared)) & (F.col("kind") != CONTROL), F.col("table"))
     owner = of_table.when(F.col("kind") == REJECT, F.lit(control_consumer(found.source)))
     owners = found.records.select(owner.alias("consumer"), *PLACE).distinct().transform(checkpointed)
     lines = owners.select(*PLACE, F.lit(True).alias("_is_read")).distinct()

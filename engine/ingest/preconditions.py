@@ -24,9 +24,14 @@ SAMPLE_REJECTS = 3
 SAMPLE_LINES = 50
 
 
+def is_of(tables: Collection[str]) -> Column:
+    """True for a record that names one of the tables; false for one that names none."""
+    return F.coalesce(F.col("table").isin(list(tables)), F.lit(False))
+
+
 def is_unowned(declared: Collection[str]) -> Column:
     """True for a reject that belongs to none of the tables."""
-    return (F.col("kind") == REJECT) & ~F.coalesce(F.col("table").isin(list(declared)), F.lit(False))
+    return (F.col("kind") == REJECT) & ~is_of(declared)
 
 
 def check_unowned(source_batch: SourceBatch, specs: Sequence[TableSpec], accepted: DataFrame | None = None) -> None:

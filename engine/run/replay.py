@@ -44,6 +44,7 @@ from siltstone.engine.ingest.open_rejects import (
     pending_elsewhere,
     read_rejected_batch,
 )
+from siltstone.engine.ingest.preconditions import is_of
 from siltstone.engine.ingest.source_batch import Consumer, SourceBatch, control_consumer, of_table, source_report
 from siltstone.engine.ingest.source_order import refuse_commit_scns, refuse_mixed
 from siltstone.engine.ingest.taken_lines import spans_frame, taken_spans, with_batch
@@ -301,8 +302,7 @@ def replay_control(spark: SparkSession, project: ProjectSpec, source_batch: Reje
     assert source_batch.waiting is not None
     consumer = source_batch.consumers[control_consumer(source_batch.source)]
     is_control = F.col("kind") == "control"
-    at_work = F.coalesce(F.col("table").isin(list(source_batch.consumers)), F.lit(False))
-    known = F.coalesce(F.col("table").isin(known_tables(spark, project, source_batch.declared)), F.lit(False))
+    at_work, known = is_of(source_batch.consumers), is_of(known_tables(spark, project, source_batch.declared))
     mine = source_batch.records.where(is_control | ~known)
     good, bad = mine.where(F.col("kind") != "reject"), mine.where(F.col("kind") == "reject")
     pending = pending_elsewhere(spark, project, source_batch, consumer.name)

@@ -267,16 +267,7 @@ def test_a_replay_of_a_canal_line_does_not_duplicate_its_accepted_rows(shop: Sho
     shop.write("a.jsonl", [json.dumps(message) + "\n"])
 
     def spec(kind: str) -> TableSpec:
-        prefix = f"{shop.project.namespace}.shop_things"
-        mapping = {
-            "table": THINGS,
-            "source": {"format": "canal-json", "path": "events"},
-            "keys": ["id"],
-            "columns": {"id": "int", "n": kind},
-            "target": {"latest": prefix, "history": f"{prefix}_h"},
-            "rejects": {"max_fraction": 1.0},
-        }
-        return table_spec(mapping, shop.project)
+        return spec_of_format(shop, "canal-json", THINGS, "shop_things", {"id": "int", "n": kind})
 
     assert (shop.taken(spec("int")).changes, len(shop.rows("rejects"))) == (1, 1)
     replayed(shop, spec("bigint"))
@@ -359,12 +350,16 @@ def spanner_line(*records: dict[str, Any]) -> str:
 
 
 def spanner_spec(shop: Shop, table: str, kind: str) -> TableSpec:
-    prefix = f"{shop.project.namespace}.{table}"
+    return spec_of_format(shop, "spanner-json", table, table, {"id": "bigint", "n": kind})
+
+
+def spec_of_format(shop: Shop, form: str, table: str, target: str, columns: dict[str, str]) -> TableSpec:
+    prefix = f"{shop.project.namespace}.{target}"
     mapping = {
         "table": table,
-        "source": {"format": "spanner-json", "path": "events"},
+        "source": {"format": form, "path": "events"},
         "keys": ["id"],
-        "columns": {"id": "bigint", "n": kind},
+        "columns": columns,
         "target": {"latest": prefix, "history": f"{prefix}_h"},
         "rejects": {"max_fraction": 1.0},
     }

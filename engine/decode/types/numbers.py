@@ -23,7 +23,7 @@ _WHOLE_FRACTION: Final = re.compile(rf"{BLANKS}([+-]?[0-9]{{1,100}})\.0+")
 _MOST_DIGITS: Final = 20  # of 64 bits
 _WORDS: Final = {"true": 1, "false": 0}
 _FLOAT: Final = re.compile(rf"{BLANKS}([+-]?(?=\.?[0-9])[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?){BLANKS}")
-_ALWAYS_EXACT: Final = 15  # the digits that every double keeps
+EXACT_DIGITS: Final = 15  # a double keeps every number of so many digits, if it has no exponent
 _ENDLESS: Final = float("inf")
 _FLOAT_WORDS: Final = {
     sign + word: float(sign + word) for sign in ("", "+", "-") for word in ("inf", "infinity")
@@ -180,7 +180,7 @@ def _is_exact(text: str, number: float) -> bool:
 
 
 def _keeps_digits(text: str, number: float) -> bool:
-    is_short = len(text) <= _ALWAYS_EXACT and "e" not in text and "E" not in text
+    is_short = len(text) <= EXACT_DIGITS and "e" not in text and "E" not in text
     return is_short or _is_exact(text, number)
 
 
@@ -234,7 +234,7 @@ def is_not_zero(text: str) -> bool | None:
 def guessed_boolean(value: Any) -> bool | None:
     """A flag in a column whose type is inferred from its first values. Only the numbers 0 and 1 are flags."""
     text = plain_text(value)
-    if _FLOAT.fullmatch(text) and float_of_text(text) not in (0.0, 1.0):
+    if (match := _FLOAT.fullmatch(text)) and float(match[1]) not in (0.0, 1.0):
         return None
     return boolean(value)
 
