@@ -12,20 +12,18 @@ from siltstone.engine.report import NOT_WELL, NOTHING_NEW
 from siltstone.engine.schema.gap_record import ACKNOWLEDGED, HEALED, OPEN, Gap, iso
 from siltstone.quality.report.facts import CheckFact, Facts, RunFact, TableFacts
 from siltstone.quality.report.pictures import OUTCOMES, drawn, duration, is_grave
-from siltstone.quality.report.verdict import (
+from siltstone.quality.report.troubles import (
     GRAVITY,
     Level,
     Trouble,
     counted_places,
-    findings,
     in_words,
     is_unchecked,
     level_of,
-    open_findings,
     troubles,
     troubles_of_sources,
-    verdict,
 )
+from siltstone.quality.report.verdict import findings, open_findings, verdict
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -7,16 +7,8 @@ from siltstone.engine.counts import counted
 from siltstone.engine.reader.position_reader import shown_span
 from siltstone.quality.report.facts import Facts, TableFacts
 from siltstone.quality.report.page import moment, sentence, words
-from siltstone.quality.report.verdict import (
-    Level,
-    Trouble,
-    age_of,
-    level_of,
-    limit_of,
-    troubles,
-    troubles_of_sources,
-    verdict,
-)
+from siltstone.quality.report.troubles import Level, Trouble, age_of, level_of, limit_of, troubles, troubles_of_sources
+from siltstone.quality.report.verdict import verdict
 
 MARKS = {Level.BAD: "❌", Level.LOOK: "⚠️", Level.GOOD: "✅", Level.NONE: "·"}
 TROUBLES_SHOWN = 12

@@ -17,7 +17,8 @@ from siltstone.engine.run import catch_up, rebuild, reread
 from siltstone.engine.schema.gap_record import ACKNOWLEDGED, HEALED, OPEN
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from siltstone.quality.report.collect import collect
-from siltstone.quality.report.verdict import Level, troubles, verdict
+from siltstone.quality.report.troubles import Level, troubles
+from siltstone.quality.report.verdict import verdict
 from siltstone.quality.validate import check_table, checks_of_run
 from tests.e2e.streams import START_MS, Shop, catch_up_module, event, insert, row
 

@@ -25,7 +25,7 @@ from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, S
 from siltstone.quality.report import collect
 from siltstone.quality.report.facts import Facts, LateFact, RejectsFact, TableFacts
 from siltstone.quality.report.stream_facts import commits_of, log_of
-from siltstone.quality.report.verdict import Level, level_of, troubles
+from siltstone.quality.report.troubles import Level, level_of, troubles
 from siltstone.quality.report.write_report import facts_of
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -19,7 +19,8 @@ from siltstone.quality.report.facts import Facts, RejectsFact, TableFacts
 from siltstone.quality.report.page import PICTURED, page
 from siltstone.quality.report.pictures import YEAR, drawn, lag_over_time
 from siltstone.quality.report.summary import markdown, plain
-from siltstone.quality.report.verdict import Level, level_of, troubles, verdict
+from siltstone.quality.report.troubles import Level, level_of, troubles
+from siltstone.quality.report.verdict import verdict
 from tests.quality.browser import DARK, Browser, Seen, find_browser
 from tests.quality.reported import NOW, checked, facts, failed, gap, good, with_gaps
 
