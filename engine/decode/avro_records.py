@@ -38,6 +38,7 @@ _NESTED, _ELEMENT = "nestedArray", "elementValue"
 _NULL: Final[tuple[Any, ...]] = ("null", [])
 _MEMBER: Final = "member"
 _TEXT: Final = Encoding("text")
+_JSON_TYPES: Final = ("null", "boolean", "int", "long", "string", "enum")
 
 
 class RecordTexts:
@@ -85,7 +86,7 @@ def _event(written: Any, named: Named) -> tuple[Make, dict[str, Typed]]:
         elif name == _PAYLOAD:
             makers[name], columns = _row(of, named, as_text=False)
         else:
-            makers[name] = as_it_is
+            makers[name] = _same if _is_json(of, named) else as_it_is
     return _of_fields(makers), columns
 
 
@@ -275,6 +276,18 @@ def _time_of_event(count: int | None, unit: str) -> str | None:
     """A time of an event. None if it is outside of the years 1 to 9999."""
     found = text.instant(count, unit)
     return found if found is None or found.endswith("Z") else None
+
+
+def _is_json(written: Any, named: Named) -> bool:
+    """Whether all values of a type are JSON values as they are: no bytes, no NaN, and no wrapper of a union."""
+    kind = type_of(written, named)
+    name = name_of(kind)
+    if name == "record":
+        others = {each: one for each, one in named.items() if one is not kind}  # a type can contain itself
+        return all(_is_json(field["type"], others) for field in kind["fields"])
+    if name in ("array", "map"):
+        return _is_json(kind["items" if name == "array" else "values"], named)
+    return name in _JSON_TYPES
 
 
 def as_it_is(value: Any) -> Any:

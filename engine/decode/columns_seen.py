@@ -7,14 +7,13 @@ into tasks, or on the order of the tasks.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from siltstone.engine.decode import dts_types
 from siltstone.engine.decode.connect import Typed
@@ -24,10 +23,9 @@ from siltstone.engine.decode.json_kinds import kind_of, type_of_kinds
 from siltstone.engine.decode.json_value import PARSE_ERRORS, parse_object, raw_fields
 from siltstone.engine.spec.renamed_names import NewNames, renamed
 
-NEEDED: Final = (
-    "file", "line", "schema_hash", "row_schema_json", "key_schema_json", "key_json", "before_json", "after_json",
-)  # fmt: skip
-"""The columns of the frame of events that a summary needs."""
+NEEDED: Final = ("file", "line", "schema_hash", "row_schema_json", "key_schema_json", "key_json", "image_json")
+"""The columns that a summary needs: those of the frame of events, and `image_json`: the row of a change without a
+schema."""
 _SCALE: Final = "scale"
 _SCALE_TEXT: Final = b'"scale"'
 T = TypeVar("T")
@@ -127,14 +125,15 @@ class _State(msgspec.Struct):
 class ColumnsSeen:
     """A summary of changes of one table. `infer`: collect the types of fields without a schema. `keys`: collect keys.
 
-    Both cost time, because every image or every key is read.
+    Both cost time, because every image or every key is read. `typed`: fields whose types are known. Only their names
+    are collected.
     """
 
-    def __init__(self, infer: bool = True, keys: bool = True) -> None:
-        self._infer, self._needs_keys = infer, keys
+    def __init__(self, infer: bool = True, keys: bool = True, typed: Collection[str] = ()) -> None:
+        self._infer, self._needs_keys, self._typed = infer, keys, typed
         self._state = _State()
         self._known_schemas: dict[Schemas, bool] = {}
-        self._known_fields: set[tuple[str, ...]] = set()
+        self._untyped_fields: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def add(self, events: Iterable[Event]) -> None:
         """Add changes."""
@@ -145,16 +144,16 @@ class ColumnsSeen:
 
     def add_batch(self, batch: pa.RecordBatch) -> None:
         """Add changes with the columns NEEDED."""
-        hashes, images = (
-            batch.column("schema_hash"),
-            pc.coalesce(batch.column("after_json"), batch.column("before_json")),
-        )
-        images = pc.if_else(hashes.is_valid(), pa.scalar(None, images.type), images)
         rows = zip(
-            zip(batch.column("file").to_pylist(), batch.column("line").to_pylist(), strict=True),
-            zip(hashes.to_pylist(), _texts(batch, "row_schema_json"), _texts(batch, "key_schema_json"), strict=True),
+            zip(_texts(batch, "file"), batch.column("line").to_pylist(), strict=True),
+            zip(
+                batch.column("schema_hash").to_pylist(),
+                _texts(batch, "row_schema_json"),
+                _texts(batch, "key_schema_json"),
+                strict=True,
+            ),
             batch.column("key_json").cast(pa.binary()).to_pylist(),
-            images.cast(pa.binary()).to_pylist(),
+            batch.column("image_json").cast(pa.binary()).to_pylist(),
             strict=True,
         )
         for row in rows:
@@ -252,16 +251,21 @@ class ColumnsSeen:
 
     def _add_fields(self, place: Place, fields: dict[str, Any]) -> None:
         names, kinds = tuple(fields), self._state.kinds
-        if names not in self._known_fields:
-            if len(self._known_fields) >= _MOST_CACHED:
-                self._known_fields.clear()
-            self._known_fields.add(names)
-            self._state.variants |= _variants(names)
-            for name in names:
-                kinds.setdefault(name, set())
+        untyped = self._untyped_fields.get(names)
+        if untyped is None:
+            if len(self._untyped_fields) >= _MOST_CACHED:
+                self._untyped_fields.clear()
+            untyped = self._untyped_fields[names] = self._add_names(names)
         self._add_first(place, names)
-        for name, value in fields.items():
-            kinds[name].add(kind_of(value))
+        for name in untyped:
+            kinds[name].add(kind_of(fields[name]))
+
+    def _add_names(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Add the names of an image. Gives those whose types are not known."""
+        self._state.variants |= _variants(names)
+        for name in names:
+            self._state.kinds.setdefault(name, set())
+        return tuple(name for name in names if name not in self._typed)
 
     def _add_first(self, place: Place, names: tuple[str, ...]) -> None:
         first = self._state.first_place

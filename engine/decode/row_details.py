@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Final
 
 from siltstone.engine import names
 from siltstone.engine.decode.image_columns import Object
@@ -12,6 +12,7 @@ from siltstone.engine.decode.json_value import plain_text, text_of
 from siltstone.engine.decode.row_shape import ColumnShape, TableShape
 from siltstone.engine.decode.types.column_reader import UNAVAILABLE, UNREPRESENTABLE, LossReason
 
+_MOST_KNOWN: Final = 2_000
 LossReasons = Mapping[str, LossReason]
 """The reasons why values are not stored, by the names of their columns."""
 
@@ -31,6 +32,7 @@ class RowDetails:
         masked = [column for column in shape.columns if column.mask is not None]
         self._masks = {name.casefold(): column for column in masked for name in (column.name, *column.spellings)}
         self._columns_by_name = shape.other_spellings
+        self._known: dict[tuple[str, ...], list[str]] = {}  # most images have one of a few sets of fields
 
     def is_full(self, image: Object | None) -> bool:
         """Whether an image has more than keys. This is always true in a table without a key."""
@@ -49,37 +51,49 @@ class RowDetails:
         if op == names.OP_TRUNCATE or (image is None and not is_only_key):
             return None
         if image is None or is_only_key:
-            present: Collection[str] = ()
+            present: tuple[str, ...] = ()
         else:
             present = self._names if is_whole else self._present_fields(image)
-        found = [name for name in self._names if name in present or name in self._keys]
+        found = self._columns_in(present)
         if UNAVAILABLE in losses.values():
             found = [name for name in found if losses.get(name) != UNAVAILABLE]
         return found if len(found) < len(self._names) else None
 
-    def _present_fields(self, image: Object) -> Collection[str]:
+    def _present_fields(self, image: Object) -> tuple[str, ...]:
         """The fields of an image, without nulls in columns of `silent_nulls`."""
         silent = self._shape.silent_nulls
-        return {name for name, value in image.items() if value is not None or name not in silent} if silent else image
+        if not silent:
+            return tuple(image)
+        return tuple(name for name, value in image.items() if value is not None or name not in silent)
+
+    def _columns_in(self, present: tuple[str, ...]) -> list[str]:
+        """The columns among these fields, and the keys, in the order of the columns."""
+        if present not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            wanted = self._keys.union(present)
+            self._known[present] = [name for name in self._names if name in wanted]
+        return self._known[present]
 
     def rescued(self, image: Object | None, losses: LossReasons, fields: Collection[str] = ()) -> str | None:
         """JSON text of the values that no column stores: unrepresentable values, and fields that are not columns.
 
         `fields`: the original field names, where the event can have old names of columns. Rescued values keep them.
         """
-        if image is None:
+        others = {} if image is None or self._shape.is_closed else self._other_fields(image)
+        if image is None or not (losses or others):
             return None
         original_names = {self._columns_by_name[name]: name for name in fields if name in self._columns_by_name}
         original_names = {name: old for name, old in original_names.items() if name not in fields}
         unstored = [name for name, reason in losses.items() if reason == UNREPRESENTABLE]
-        rescued = {original_names.get(name, name): self._rescued_text(name, image[name]) for name in unstored}
-        if not self._shape.is_closed and not image.keys() <= self._columns:
-            rescued |= self._other_fields(image)
+        rescued = {original_names.get(name, name): self._rescued_text(name, image[name]) for name in unstored} | others
         return text_of(rescued).decode() if rescued else None
 
     def _other_fields(self, image: Object) -> dict[str, str | None]:
         """The fields that are not columns. Masks apply in any case of a name's letters: a mask of `ssn` also masks the
         source's SSN."""
+        if image.keys() <= self._columns:
+            return {}
         others = (name for name in image if name not in self._columns and name.casefold() not in self._dropped)
         return {name: self._rescued_text(name, image[name]) for name in others}
 

@@ -6,13 +6,14 @@ This is the only module of `decode` that uses Spark. Each task decodes some thou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from siltstone.engine.decode import event_batch
@@ -94,13 +95,14 @@ def records_as_they_are(lists: Iterable[list[Message]]) -> Iterator[pa.RecordBat
         yield pa.RecordBatch.from_arrays(columns, schema=RECORD)
 
 
-def columns_seen(events: DataFrame, infer: bool, keys: bool) -> Seen:
-    """The columns that the changes of one table have. `infer`: collect the types of fields without a schema. `keys`:
-    collect keys.
+def columns_seen(events: DataFrame, typed: Collection[str], infer: bool, keys: bool) -> Seen:
+    """The columns that the changes of one table have. `typed`, `infer`, `keys`: as in `ColumnsSeen`.
 
     Needs: the frame of events: of one table, kind change.
     """
-    partial_summaries = events.select(*NEEDED).mapInArrow(partial(_summaries, infer, keys), "summary string")
+    image = F.when(F.col("schema_hash").isNull(), F.coalesce("after_json", "before_json"))
+    needed = events.withColumn("image_json", image).select(*NEEDED)
+    partial_summaries = needed.mapInArrow(partial(_summaries, typed, infer, keys), "summary string")
     found = ColumnsSeen(infer, keys)
     for row in partial_summaries.collect():
         found.merge(ColumnsSeen.from_json(row["summary"]))
@@ -184,8 +186,10 @@ def _rows_of_batches(
             yield decoder.decode(batch.slice(start, BATCH_RECORDS))
 
 
-def _summaries(infer: bool, keys: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    summary = ColumnsSeen(infer, keys)
+def _summaries(
+    typed: Collection[str], infer: bool, keys: bool, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    summary = ColumnsSeen(infer, keys, typed)
     for batch in batches:
         summary.add_batch(batch)
     yield pa.RecordBatch.from_arrays([pa.array([summary.to_json()])], names=["summary"])

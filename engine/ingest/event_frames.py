@@ -62,8 +62,9 @@ def discover(
         no event declares types; then a spec that declares everything needed is enough, and the changes are not read.
     Raises: SchemaEvolutionError: the policy does not allow what the events bring. SpecError: a key is not a column.
     """
+    declared = frozenset(spec.columns or ())
     with task_errors():
-        return shape_of(spec, known, partial(columns_seen, events), has_types)
+        return shape_of(spec, known, partial(columns_seen, events, declared), has_types)
 
 
 def decode_rows(

@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import types as T
 
@@ -29,6 +30,17 @@ def seen(*changes: Change, infer: bool = True, keys: bool = True) -> Seen:
     found = ColumnsSeen(infer, keys)
     found.add(changes)
     return found.seen()
+
+
+def with_images(events: pa.RecordBatch) -> pa.RecordBatch:
+    """The events with the column `image_json`, as Spark adds it."""
+    images = [
+        None if number is not None else before if after is None else after
+        for number, before, after in zip(
+            *(events.column(name).to_pylist() for name in ("schema_hash", "before_json", "after_json")), strict=True
+        )
+    ]
+    return events.append_column("image_json", pa.array(images, pa.string()))
 
 
 def connect_schema(**fields: str) -> str:
@@ -70,7 +82,7 @@ def test_a_frame_of_events_gives_the_same_summary_as_its_events() -> None:
     for infer in (True, False):
         for keys in (True, False):
             found = ColumnsSeen(infer, keys)
-            found.add_batch(event_batch(MIXED))
+            found.add_batch(with_images(event_batch(MIXED)))
             assert found.seen() == seen(*MIXED, infer=infer, keys=keys)
 
 
@@ -91,6 +103,14 @@ def test_types_and_keys_are_collected_only_if_needed() -> None:
     assert not found.inferred
     assert not found.keys
     assert (found.any_scale, found.has_schemaless) == (frozenset({"b"}), True)
+
+
+def test_fields_with_known_types_are_collected_by_name_only() -> None:
+    found = ColumnsSeen(typed={"id"})
+    found.add(MIXED)
+    declared, usual = found.seen(), seen(*MIXED)
+    assert (declared.fields, declared.variants) == (usual.fields, usual.variants)
+    assert {name for name in usual.inferred if declared.inferred[name] != usual.inferred[name]} == {"id"}
 
 
 def test_a_schema_that_cannot_be_read_names_no_columns() -> None:
