@@ -1,7 +1,8 @@
 """Summaries of the columns that changes have: schemas, keys, and the kinds of values without a schema.
 
-Each task summarizes its changes, and the summaries are merged. The result does not depend on the split of the changes
-into tasks, or on the order of the tasks.
+Each task summarizes the changes of the records that it decodes together. The summaries travel with the events, and are
+merged. The result does not depend on the split of the changes into tasks, or on the order of the tasks. A change can be
+in several summaries.
 """
 
 from __future__ import annotations
@@ -10,22 +11,23 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 import msgspec
-import pyarrow as pa
 
 from siltstone.engine.decode import dts_types
 from siltstone.engine.decode.connect import Typed
-from siltstone.engine.decode.event import Event
+from siltstone.engine.decode.event import CHANGE, Event
 from siltstone.engine.decode.event_schemas import KNOWN_FROM_VALUES, key_columns, row_columns
 from siltstone.engine.decode.json_kinds import kind_of, type_of_kinds
 from siltstone.engine.decode.json_value import PARSE_ERRORS, parse_object, raw_fields
 from siltstone.engine.spec.renamed_names import NewNames, renamed
 
-NEEDED: Final = ("file", "line", "schema_hash", "row_schema_json", "key_schema_json", "key_json", "image_json")
-"""The columns that a summary needs: those of the frame of events, and `image_json`: the row of a change without a
-schema."""
+TypedColumns = Mapping[str, Collection[str]]
+"""The columns of each table whose types are known. Summaries have only their names."""
+NO_TYPES: Final[TypedColumns] = {}
 _SCALE: Final = "scale"
 _SCALE_TEXT: Final = b'"scale"'
 T = TypeVar("T")
@@ -55,8 +57,8 @@ class Seen:
 
     @classmethod
     def nothing(cls) -> Seen:
-        """The result for changes without schemas whose values were not read."""
-        return cls((), True, {}, frozenset(), ())
+        """The result without changes."""
+        return cls((), False, {}, frozenset(), ())
 
     @property
     def has_readable_schemas(self) -> bool:
@@ -108,7 +110,7 @@ class Seen:
         return any(old in there and new.casefold() in there for old, new in self.renames.items())
 
 
-class _State(msgspec.Struct):
+class State(msgspec.Struct):
     """A summary in the form in which processes exchange it. `first_fields`: the fields of the first image without a
     schema; `first_place`: its place."""
 
@@ -123,15 +125,11 @@ class _State(msgspec.Struct):
 
 
 class ColumnsSeen:
-    """A summary of changes of one table. `infer`: collect the types of fields without a schema. `keys`: collect keys.
+    """A summary of changes of one table. `typed`: columns whose types are known. Only their names are collected."""
 
-    Both cost time, because every image or every key is read. `typed`: fields whose types are known. Only their names
-    are collected.
-    """
-
-    def __init__(self, infer: bool = True, keys: bool = True, typed: Collection[str] = ()) -> None:
-        self._infer, self._needs_keys, self._typed = infer, keys, typed
-        self._state = _State()
+    def __init__(self, typed: Collection[str] = ()) -> None:
+        self._typed = typed
+        self._state = State()
         self._known_schemas: dict[Schemas, bool] = {}
         self._untyped_fields: dict[tuple[str, ...], tuple[str, ...]] = {}
 
@@ -142,26 +140,14 @@ class ColumnsSeen:
             image = event.before if event.after is None else event.after
             self._add((event.file, event.line), schemas, event.key, image)
 
-    def add_batch(self, batch: pa.RecordBatch) -> None:
-        """Add changes with the columns NEEDED."""
-        rows = zip(
-            zip(_texts(batch, "file"), batch.column("line").to_pylist(), strict=True),
-            zip(
-                batch.column("schema_hash").to_pylist(),
-                _texts(batch, "row_schema_json"),
-                _texts(batch, "key_schema_json"),
-                strict=True,
-            ),
-            batch.column("key_json").cast(pa.binary()).to_pylist(),
-            batch.column("image_json").cast(pa.binary()).to_pylist(),
-            strict=True,
-        )
-        for row in rows:
-            self._add(*row)
+    @property
+    def state(self) -> State:
+        """The summary in the form in which processes exchange it."""
+        return self._state
 
-    def merge(self, other: ColumnsSeen) -> None:
+    def merge(self, new: State) -> None:
         """Add the changes of another summary."""
-        mine, new = self._state, other._state
+        mine = self._state
         for number, schema in new.schemas.items():
             self._add_row_schema(number, schema)
         mine.keys |= new.keys
@@ -172,17 +158,6 @@ class ColumnsSeen:
         mine.variants |= new.variants
         if new.first_place is not None:
             self._add_first(new.first_place, new.first_fields)
-
-    def to_json(self) -> str:
-        """The summary as text."""
-        return msgspec.json.encode(self._state).decode()
-
-    @classmethod
-    def from_json(cls, text: str) -> ColumnsSeen:
-        """The summary from its text."""
-        found = cls()
-        found._state = msgspec.json.decode(text, type=_State)
-        return found
 
     def seen(self) -> Seen:
         """The columns that the changes have."""
@@ -207,9 +182,9 @@ class ColumnsSeen:
             if len(self._known_schemas) >= _MOST_CACHED:
                 self._known_schemas.clear()
             names_key = self._known_schemas[schemas] = self._add_schemas(*schemas)
-        if key is not None and self._needs_keys and not names_key:
+        if key is not None and not names_key:
             self._add_key(key)
-        if image is not None and schemas[0] is None and (self._infer or _SCALE_TEXT in image):
+        if image is not None and schemas[0] is None:
             self._add_image(place, image)
 
     def _add_schemas(self, number: int | None, row_schema: str | None, key_schema: str | None) -> bool:
@@ -218,7 +193,7 @@ class ColumnsSeen:
             self._state.has_schemaless = True
         else:
             self._add_row_schema(number, row_schema or "")
-        key = key_columns(key_schema) if key_schema is not None and self._needs_keys else ()
+        key = key_columns(key_schema) if key_schema is not None else ()
         self._add_key_columns(key)
         return bool(key)
 
@@ -244,8 +219,7 @@ class ColumnsSeen:
             fields = parse_object(image)
         except PARSE_ERRORS:
             return
-        if self._infer:
-            self._add_fields(place, fields)
+        self._add_fields(place, fields)
         if _SCALE_TEXT in image:
             self._state.any_scale.update(name for name, value in fields.items() if _has_scale(value))
 
@@ -273,11 +247,47 @@ class ColumnsSeen:
             self._state.first_place, self._state.first_fields = place, names
 
 
-def _texts(batch: pa.RecordBatch, name: str) -> list[str | None]:
-    """The values of a column with few distinct, long texts. Each text is created once."""
-    column = batch.column(name).dictionary_encode()
-    texts = column.dictionary.to_pylist()
-    return [None if at is None else texts[at] for at in column.indices.to_pylist()]
+# --- summaries that travel with events ------------------------------------------------------------------------------
+
+
+def summarize(events: Iterable[Event], typed: TypedColumns = NO_TYPES) -> None:
+    """Attach a summary of the changes to the last message of each file.
+
+    `events`: decoded together, in the order of their messages. A later filter by place keeps this message if it keeps
+    any of the messages.
+    """
+    for _, of_file in groupby(events, attrgetter("file")):
+        mine = list(of_file)
+        found = summaries(mine, typed)
+        if found:
+            last = next(event for event in reversed(mine) if event.text is not None)
+            last.columns = encoded(found)
+
+
+def summaries(events: Iterable[Event], typed: TypedColumns) -> dict[str, ColumnsSeen]:
+    """A summary of the changes of each table."""
+    changes: dict[str, list[Event]] = {}
+    for event in events:
+        if event.kind == CHANGE:
+            changes.setdefault(event.table or "", []).append(event)
+    found = {table: ColumnsSeen(typed.get(table, ())) for table in changes}
+    for table, seen in found.items():
+        seen.add(changes[table])
+    return found
+
+
+def encoded(summaries: Mapping[str, ColumnsSeen]) -> bytes:
+    """The text of summaries by their tables."""
+    return msgspec.json.encode({table: seen.state for table, seen in summaries.items()})
+
+
+def merged(texts: Iterable[str | bytes]) -> dict[str, ColumnsSeen]:
+    """The summaries of all texts, by their tables."""
+    found: dict[str, ColumnsSeen] = {}
+    for text in texts:
+        for table, state in msgspec.json.decode(text, type=dict[str, State]).items():
+            found.setdefault(table, ColumnsSeen()).merge(state)
+    return found
 
 
 def _variants(names: Iterable[str]) -> set[str]:

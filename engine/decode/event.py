@@ -49,7 +49,8 @@ class Event(msgspec.Struct, gc=False, kw_only=True):
     `file` and `line` are the place of its message. `text` is that message (None for the second and later events of one
     message). `key`, `before`, `after`, `old_key` and `new_key` are JSON text. `row_schema` and `key_schema` describe
     their columns in the form of the format. `is_whole`: a column that the row lacks is null, not unknown. `log_file`:
-    the name of the source's log file whose number is in `position`.
+    the name of the source's log file whose number is in `position`. `columns` summarizes the columns of other changes
+    (`columns_seen`).
 
     Python creates a dictionary for calls with more than 15 arguments. So decoders set the other fields afterwards,
     which takes a third of the time.
@@ -87,6 +88,7 @@ class Event(msgspec.Struct, gc=False, kw_only=True):
     announced: Announced | None = None
     is_whole: bool = False
     log_file: str | None = None
+    columns: bytes | None = None
 
 
 class Change(Event, gc=False, kw_only=True):

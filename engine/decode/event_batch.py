@@ -34,8 +34,6 @@ COLUMNS: Final[tuple[tuple[str, str, pa.DataType], ...]] = (
     ("key_json", "key", pa.string()),
     ("before_json", "before", pa.string()),
     ("after_json", "after", pa.string()),
-    ("row_schema_json", "row_schema", pa.string()),
-    ("key_schema_json", "key_schema", pa.string()),
     ("schema_hash", "schema_hash", pa.int64()),
     ("position", "position", pa.string()),
     ("commit_ts", "commit_us", MICROS),
@@ -52,14 +50,16 @@ COLUMNS: Final[tuple[tuple[str, str, pa.DataType], ...]] = (
     ("control_json", "control", pa.string()),
     ("is_whole", "is_whole", pa.bool_()),
     ("log_file", "log_file", pa.string()),
+    ("columns_json", "columns", pa.string()),
 )
-"""Column, field of `Event`, type."""
+"""Column, field of `Event`, type. Schemas are no columns: they are long, and most events have equal ones. `columns` has
+them."""
 SCHEMA: Final = pa.schema([*((name, kind) for name, _, kind in COLUMNS), ("announced", ANNOUNCED)])
 """The frame of events."""
 TEXT_HASH: Final = "text_hash"
 SCHEMA_WITHOUT_TEXTS: Final = SCHEMA.append(pa.field(TEXT_HASH, pa.int64()))
 """The frame of events with a hash in place of the text of a change."""
-BYTES: Final = frozenset({"text", "key", "before", "after", "old_key", "new_key", "control"})
+BYTES: Final = frozenset({"text", "key", "before", "after", "old_key", "new_key", "control", "columns"})
 TEXT_HASH_SEED: Final = 42
 _SIGN: Final = 1 << 63
 

@@ -6,19 +6,18 @@ This is the only module of `decode` that uses Spark. Each task decodes some thou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from siltstone.engine.decode import event_batch
 from siltstone.engine.decode.change_rows import TableDecoder
-from siltstone.engine.decode.columns_seen import NEEDED, ColumnsSeen, Seen
+from siltstone.engine.decode.columns_seen import TypedColumns, summarize
 from siltstone.engine.decode.event import Event, Message
 from siltstone.engine.decode.record_files import Reading
 from siltstone.engine.decode.source_decoder import SourceDecoder
@@ -37,11 +36,10 @@ _NOT_OF_ROWS: Final = (
     "text",
     "kind",
     "reason",
-    "row_schema_json",
-    "key_schema_json",
     "control_kind",
     "control_json",
     "log_file",
+    "columns_json",
 )
 ROW_COLUMNS: Final = tuple(name for name, _, _ in event_batch.COLUMNS if name not in _NOT_OF_ROWS)
 """The columns of an event from which its row is decoded."""
@@ -80,12 +78,17 @@ def made_of_frame(records: DataFrame, make: Make, schema: pa.Schema) -> DataFram
     return taken.mapInArrow(partial(_made_of_batches, make), from_arrow_schema(schema))
 
 
-def events_of(source: SourceSpec, declared: Declared, keeps_texts: bool = True) -> tuple[Make, pa.Schema]:
+def events_of(
+    source: SourceSpec, declared: Declared, typed: TypedColumns, keeps_texts: bool = True
+) -> tuple[Make, pa.Schema]:
     """A function that makes batches of events from records, and the schema of these batches. `declared`: the tables
     that specs declare, and their keys. `keeps_texts`: with the texts of changes."""
-    if keeps_texts:
-        return partial(_events, source, dict(declared), event_batch.event_batch), event_batch.SCHEMA
-    return partial(_events, source, dict(declared), event_batch.batch_without_texts), event_batch.SCHEMA_WITHOUT_TEXTS
+    batch, schema = (
+        (event_batch.event_batch, event_batch.SCHEMA)
+        if keeps_texts
+        else (event_batch.batch_without_texts, event_batch.SCHEMA_WITHOUT_TEXTS)
+    )
+    return partial(_events, source, dict(declared), dict(typed), batch), schema
 
 
 def records_as_they_are(lists: Iterable[list[Message]]) -> Iterator[pa.RecordBatch]:
@@ -93,20 +96,6 @@ def records_as_they_are(lists: Iterable[list[Message]]) -> Iterator[pa.RecordBat
     for messages in lists:
         columns = [event_batch.array_of(messages, field.name, field.type) for field in RECORD]
         yield pa.RecordBatch.from_arrays(columns, schema=RECORD)
-
-
-def columns_seen(events: DataFrame, typed: Collection[str], infer: bool, keys: bool) -> Seen:
-    """The columns that the changes of one table have. `typed`, `infer`, `keys`: as in `ColumnsSeen`.
-
-    Needs: the frame of events: of one table, kind change.
-    """
-    image = F.when(F.col("schema_hash").isNull(), F.coalesce("after_json", "before_json"))
-    needed = events.withColumn("image_json", image).select(*NEEDED)
-    partial_summaries = needed.mapInArrow(partial(_summaries, typed, infer, keys), "summary string")
-    found = ColumnsSeen(infer, keys)
-    for row in partial_summaries.collect():
-        found.merge(ColumnsSeen.from_json(row["summary"]))
-    return found.seen()
 
 
 def decoded_rows(events: DataFrame, shape: TableShape, spec: TableSpec, splits_keys: bool = False) -> DataFrame:
@@ -149,12 +138,15 @@ def _made_of_batches(make: Make, batches: Iterable[pa.RecordBatch]) -> Iterator[
 def _events(
     source: SourceSpec,
     declared: Declared,
+    typed: TypedColumns,
     batch_of: Callable[[Sequence[Event]], pa.RecordBatch],
     lists: Iterable[list[Message]],
 ) -> Iterator[pa.RecordBatch]:
     decoder = SourceDecoder(source, declared)
     for messages in lists:
-        yield batch_of(decoder.decode(messages))
+        events = decoder.decode(messages)
+        summarize(events, typed)
+        yield batch_of(events)
 
 
 def _indexes(tasks: Sequence[range], ids: Iterable[pa.RecordBatch]) -> Iterator[int]:
@@ -184,12 +176,3 @@ def _rows_of_batches(
     for batch in batches:
         for start in range(0, batch.num_rows, BATCH_RECORDS):
             yield decoder.decode(batch.slice(start, BATCH_RECORDS))
-
-
-def _summaries(
-    typed: Collection[str], infer: bool, keys: bool, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    summary = ColumnsSeen(infer, keys, typed)
-    for batch in batches:
-        summary.add_batch(batch)
-    yield pa.RecordBatch.from_arrays([pa.array([summary.to_json()])], names=["summary"])

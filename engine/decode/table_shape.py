@@ -7,7 +7,7 @@ has both. The stored name takes precedence, then the declared name, then the fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from pyspark.sql import types as T
@@ -25,24 +25,17 @@ from siltstone.engine.spec.renamed_names import first_name, new_names, renamed
 from siltstone.engine.spec.rows_format import RowsSpec
 from siltstone.engine.spec.wording import nearest
 
-ReadColumns = Callable[[bool, bool], Seen]
-"""Reads the columns of a table's changes. Arguments: infer types of fields without a schema; collect keys."""
 
-
-def shape_of(
-    spec: TableSpec, known: T.StructType | None, read_columns: ReadColumns, has_types: bool = True
-) -> TableShape:
+def shape_of(spec: TableSpec, known: T.StructType | None, seen: Seen) -> TableShape:
     """The shape of one table's rows.
 
-    `known`: the stored columns. `has_types`: false if no change has its own types.
+    `known`: the stored columns. `seen`: the columns that the changes have.
     Gives: known columns in their order, then declared columns, then new columns in the changes' order.
     Raises: SchemaEvolutionError: `evolution` does not allow the columns of the changes. SpecError: a key is not a
     column.
     """
-    infers, needs_keys = _infers(spec), spec.keys is None
-    found = read_columns(infers, needs_keys) if has_types or infers or needs_keys else Seen.nothing()
-    seen = replace(found, renames=new_names(spec))
-    table = _Table(spec, {field.name: field.dataType for field in known or ()}, seen, infers)
+    stored = {field.name: field.dataType for field in known or ()}
+    table = _Table(spec, stored, replace(seen, renames=new_names(spec)))
     if spec.source.rows is not None and known is None:
         _reject_unknown_names(table, spec.source.rows)
     names = [name for name in _column_names(table) if _takes(spec, name)]
@@ -53,21 +46,13 @@ def shape_of(
     return _shape(table, keys, names)
 
 
-def _infers(spec: TableSpec) -> bool:
-    """Whether fields without a schema are needed: they become columns, or they are not allowed."""
-    declared = {name.casefold() for name in spec.columns or ()}
-    has_all_keys = spec.keys is not None and all(key.casefold() in declared for key in spec.keys)
-    return spec.evolution != "ignore" or not declared or not has_all_keys
-
-
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Everything that determines a table's columns. `infers`: `seen` has all fields of changes without a schema."""
+    """Everything that determines a table's columns."""
 
     spec: TableSpec
     known: dict[str, T.DataType]
     seen: Seen
-    infers: bool
 
     @property
     def declared(self) -> dict[str, ColumnSpec]:
@@ -85,9 +70,8 @@ def _shape(table: _Table, keys: tuple[str, ...], names: Collection[str]) -> Tabl
     dropped = _dropped(table, names)
     columns = tuple(_column(name, table) for name in names if name not in dropped)
     excluded = frozenset(rows.columns.columns if rows is not None and rows.columns.mode == "except" else ())
-    has_all_fields = table.seen.has_readable_schemas and (table.infers or not table.seen.has_schemaless)
     spellings = {spelling for name in names for spelling in table.seen.spellings(name)}
-    is_closed = has_all_fields and set(table.seen.fields) <= {*names, *spellings, *excluded, *dropped}
+    is_closed = table.seen.has_readable_schemas and set(table.seen.fields) <= {*names, *spellings, *excluded, *dropped}
     is_closed = is_closed and not table.seen.has_both_names()
     has_old_names = bool(table.spec.renames)
     if rows is None:

@@ -12,16 +12,18 @@ from pyspark.sql import types as T
 from pyspark.storagelevel import StorageLevel
 
 from siltstone.engine import names
+from siltstone.engine.decode.columns_seen import Seen
 from siltstone.engine.decode.event import CHANGE, REJECT
 from siltstone.engine.decode.event_batch import TEXT_HASH
 from siltstone.engine.decode.row_shape import TableShape
+from siltstone.engine.decode.table_shape import shape_of
 from siltstone.engine.errors import InvariantViolation, SpecError
 from siltstone.engine.fold.context import begin, refuse_unfit_columns
 from siltstone.engine.fold.planning import tasks_for_files
 from siltstone.engine.formats import format_of
 from siltstone.engine.frames import checkpointed
 from siltstone.engine.ingest.control_evidence import evidence
-from siltstone.engine.ingest.event_frames import decode_rows, discover
+from siltstone.engine.ingest.event_frames import decode_rows
 from siltstone.engine.ingest.preconditions import (
     check_unowned,
     commonest,
@@ -177,9 +179,9 @@ def decode_table(spark: SparkSession, project: ProjectSpec, source_batch: Source
     refuse_commit_scns(spark, project.catalog.name, spec, source_batch.source, by_scn)
     reread = partial(reread_texts, spark, source_batch, project.catalog.name) if TEXT_HASH in records.columns else None
     classes = [row for row in source_batch.classes if row["table"] == spec.table]
-    has_types, moves = (any(row[name] for row in classes) for name in ("has_types", "moves"))
+    moves = any(row["moves"] for row in classes)
     try:
-        found = decode_records(spark, project, mine, spec, known, has_types, moves)
+        found = decode_records(spark, project, mine, spec, known, source_batch.columns, moves)
     except SpecError as error:
         raise root_cause(error, spec, mine, reread) from error
     return replace(found, reread=reread)
@@ -191,13 +193,13 @@ def decode_records(
     records: DataFrame,
     spec: TableSpec,
     known: T.StructType | None,
-    has_types: bool = True,
+    columns: Mapping[str, Seen],
     moves: bool = True,
 ) -> Decoded:
     """Decode a table's records with the settings of its spec. Only its shape is computed; the rows are lazy.
 
-    `known`: the columns of `changes`. `has_types`: false if it is known that no record has types of its columns.
-    `moves`: false if it is known that no record changes a key (`changes_key`).
+    `known`: the columns of `changes`. `columns`: the columns that the changes of each table have. `moves`:
+    false if it is known that no record changes a key (`changes_key`).
 
     Raises: SchemaEvolutionError: the events carry a schema change that the spec does not allow.
         SpecError: neither the spec nor the events name the key, or a column has a name that the spec gives to one of
@@ -207,7 +209,7 @@ def decode_records(
     own = known and T.StructType([field for field in known if field.name != names.SOURCE])
     has_key = known is not None and spec.keys is None
     known_key = known_keys(spark, project.catalog.name, spec.target.changes, new_names(spec)) if has_key else None
-    shape = keyed(discover(events, spec, own, has_types), spec, known_key)
+    shape = keyed(shape_of(spec, own, columns.get(spec.table, Seen.nothing())), spec, known_key)
     refuse_unfit_columns(spec, shape.row_type)
     splits = moves and bool(spec.keys) and format_of(spec.source.format).splits_declared_keys
     rows = decode_rows(events, shape, spec, has_key_changes=moves, splits_keys=splits)

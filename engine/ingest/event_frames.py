@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial, reduce
+from functools import reduce
 from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
+from siltstone.engine.decode.columns_seen import Seen, merged
 from siltstone.engine.decode.decoder import Declared
 from siltstone.engine.decode.formats.debezium_positions import LOWER_COMMIT
 from siltstone.engine.decode.row_shape import TableShape
-from siltstone.engine.decode.spark import columns_seen, decoded_rows
-from siltstone.engine.decode.table_shape import shape_of
+from siltstone.engine.decode.spark import decoded_rows
 from siltstone.engine.formats import format_of
-from siltstone.engine.inputs.task_errors import task_errors
 from siltstone.engine.spec.model import TableSpec
 from siltstone.engine.steps import key_change_pairs
 from siltstone.engine.steps.key_changes import changes_declared_key
@@ -26,12 +24,6 @@ from siltstone.engine.steps.stored_values import with_stored_values
 def some(conditions: Iterable[Column]) -> Column:
     """True if one of the conditions holds."""
     return reduce(or_, conditions, F.lit(False))
-
-
-def has_own_types() -> Column:
-    """True for a change that declares types of its columns, and does not only show them by its values."""
-    image = F.coalesce(F.col("after_json"), F.col("before_json"))
-    return F.col("schema_hash").isNotNull() | F.coalesce(image.contains('"scale"'), F.lit(False))
 
 
 def is_shown_by_scn() -> Column:
@@ -53,18 +45,13 @@ def changes_key(name: str, declared: Declared) -> Column:
     return changes_declared_key(declared) if form.splits_declared_keys else F.lit(False)
 
 
-def discover(
-    events: DataFrame, spec: TableSpec, known: T.StructType | None = None, has_types: bool = True
-) -> TableShape:
-    """The shape of one table's rows, discovered from its changes.
+def columns_of(events: DataFrame) -> dict[str, Seen]:
+    """The columns that the changes of each table have.
 
-    Needs: events of one table, kind change. `known`: the columns stored so far. `has_types`: false if it is known that
-        no event declares types; then a spec that declares everything needed is enough, and the changes are not read.
-    Raises: SchemaEvolutionError: the policy does not allow what the events bring. SpecError: a key is not a column.
+    Needs: the frame of events, computed.
     """
-    declared = frozenset(spec.columns or ())
-    with task_errors():
-        return shape_of(spec, known, partial(columns_seen, events, declared), has_types)
+    rows = events.where(F.col("columns_json").isNotNull()).select("columns_json").collect()
+    return {table: seen.seen() for table, seen in merged(row["columns_json"] for row in rows).items()}
 
 
 def decode_rows(
@@ -84,9 +71,8 @@ def decode_rows(
 
 __all__ = [
     "changes_key",
+    "columns_of",
     "decode_rows",
-    "discover",
-    "has_own_types",
     "is_shown_by_scn",
     "some",
 ]

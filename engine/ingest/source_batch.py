@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from siltstone.engine import names
+from siltstone.engine.decode.columns_seen import Seen, TypedColumns
 from siltstone.engine.decode.event import CONTROL, REJECT
 from siltstone.engine.errors import SpecError
 from siltstone.engine.fold.lateness_bounds import progress_time
@@ -16,7 +17,7 @@ from siltstone.engine.fold.markers import batch_of, newest_marker, scn_sources
 from siltstone.engine.formats import format_of
 from siltstone.engine.frames import local_frame
 from siltstone.engine.ingest.control_evidence import evidence_counts
-from siltstone.engine.ingest.event_frames import changes_key, has_own_types, is_shown_by_scn, some
+from siltstone.engine.ingest.event_frames import changes_key, columns_of, is_shown_by_scn, some
 from siltstone.engine.ingest.source_order import turned_to_scns, with_known_order
 from siltstone.engine.ingest.source_records import (
     context_of,
@@ -65,7 +66,8 @@ class Consumer:
 class SourceBatch:
     """A source's new records, read and classified once for all its consumers.
 
-    `declared`: all tables that share the files, whether this run includes them or not, with their keys.
+    `declared`: all tables that share the files, whether this run includes them or not, with their keys. `typed`: their
+    declared columns. `columns`: the columns that the changes of each table have.
     `known_before`: all redeliveries in the new files and their neighbour files, if the format recognizes redeliveries
     by their neighbours. A line that was ingested as a change before can turn out to be a redelivery only now.
     `lost`: descriptions of records that topics lost before they were ingested, and that are acknowledged.
@@ -75,9 +77,11 @@ class SourceBatch:
     files: Sequence[InputFile]
     consumers: Mapping[str, Consumer]
     declared: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
+    typed: TypedColumns = field(default_factory=dict)
     counted: Mapping[str, CountedFile] = field(default_factory=dict)
     records: DataFrame | None = None
     known_before: DataFrame | None = None
+    columns: Mapping[str, Seen] = field(default_factory=dict)
     classes: Sequence[Any] = ()
     lost: Sequence[str] = ()
 
@@ -207,7 +211,12 @@ def list_source_batch(
     found = {name: replace(consumer, pending=pending[name]) for name, consumer in idle.items()}
     consumers = with_masks(found, project, source)
     ordered = with_known_order(spark, project.catalog.name, source, specs, by_scn_of(consumers))
-    return SourceBatch(ordered, files, consumers, declared, lost=lost)
+    return SourceBatch(ordered, files, consumers, declared, declared_columns(tables), lost=lost)
+
+
+def declared_columns(specs: Iterable[TableSpec]) -> TypedColumns:
+    """The columns that the spec of each table declares."""
+    return {spec.table: frozenset(spec.columns or ()) for spec in specs}
 
 
 def by_scn_of(consumers: Mapping[str, Consumer]) -> set[str]:
@@ -264,10 +273,10 @@ def read_source_batch(spark: SparkSession, source_batch: SourceBatch, catalog: s
 
     def read() -> DataFrame:
         # Every table, the control events and the rejects read them: parsing once is worth the memory.
-        records = found.events(source_batch.source, source_batch.declared, keeps_texts=not is_rereadable)
-        records = records.where(after(union) | is_redelivery) if whole else records
-        kept = computed(records, wanted)
+        events = found.events(source_batch.source, source_batch.declared, source_batch.typed, not is_rereadable)
+        kept = computed(events.where(after(union) | is_redelivery) if whole else events, wanted)
         refuse_replaced(source_batch.source, union)
+        source_batch.columns = columns_of(kept)
         source_batch.known_before = kept.where(is_redelivery) if form.resends else None
         return kept.where(after(union)) if whole else kept
 
@@ -311,18 +320,17 @@ def finished(spark: SparkSession, records: DataFrame, counted: Sequence[CountedF
 def classes_of(records: DataFrame, source_batch: SourceBatch, fans_out: bool | None = None) -> list[Row]:
     """The records of a source batch, counted by kind, table and file.
 
-    With each count: the greatest commit time (`progress_time`), whether any record declares types or changes a key, the
-    sources that the records show to be ordered by SCNs alone, and the columns of `evidence_counts`. `fans_out`:
-    overrides the format's own value.
+    With each count: the greatest commit time (`progress_time`), whether any record changes a key, the sources that the
+    records show to be ordered by SCNs alone, and the columns of `evidence_counts`. `fans_out`: overrides the format's
+    own value.
     """
     form = format_of(source_batch.source.format)
     several = form.fans_out if fans_out is None else fans_out
     number = F.count_distinct("line") if several else F.count("*")
     greatest = F.unix_micros(F.max(progress_time())).alias("max_commit_us")
-    types = F.max(has_own_types()).alias("has_types")
     moves = F.max(changes_key(source_batch.source.format, source_batch.declared)).alias("moves")
     by_scn = [] if not form.can_turn_to_scns else [F.collect_set(is_shown_by_scn()).alias("by_scn")]
-    counts = [number.alias("records"), greatest, types, moves, *by_scn, *evidence_counts()]
+    counts = [number.alias("records"), greatest, moves, *by_scn, *evidence_counts()]
     return records.groupBy("kind", "table", "file").agg(*counts).collect()
 
 

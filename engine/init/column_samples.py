@@ -195,7 +195,7 @@ class Columns:
     def merge(self, other: Columns) -> None:
         """Add the changes of another table."""
         self._found = None
-        self._summary.merge(other._summary)
+        self._summary.merge(other._summary.state)
         self._schemas |= other._schemas
         self._is_roomy = self._is_roomy or other._is_roomy
         for name, kinds in other._kinds.items():

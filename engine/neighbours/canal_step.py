@@ -58,7 +58,7 @@ _CLASSIFIED: Final = pa.schema(
     ]
 )
 _OF_CHANGES: Final = (
-    *("op", "origin", "before_json", "after_json", "row_schema_json", "key_schema_json", "schema_hash", "position"),
+    *("op", "origin", "before_json", "after_json", "schema_hash", "position"),
     *("tx_order", "old_key_json", "new_key_json"),
 )
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from siltstone.engine.decode.columns_seen import ColumnsSeen, TypedColumns, encoded, merged, summaries
 from siltstone.engine.decode.decoder import Declared
 from siltstone.engine.decode.event import CHANGE, Announced, Event, Message
 from siltstone.engine.decode.event_batch import BYTES, COLUMNS, MICROS, event_batch
@@ -36,7 +37,7 @@ SIGNS: Final = pa.schema([("has_halves", pa.bool_()), ("lacks_scn", pa.bool_())]
 second is determined only if SCNs can order the source."""
 
 
-def resolved(events: DataFrame, signs: DataFrame, source: SourceSpec) -> DataFrame:
+def resolved(events: DataFrame, signs: DataFrame, source: SourceSpec, typed: TypedColumns) -> DataFrame:
     """The events with pairs of lines as one update, and all changes in one order.
 
     Needs: the frame of events, of all messages of a batch; signs: the columns of SIGNS, of the same messages.
@@ -46,7 +47,7 @@ def resolved(events: DataFrame, signs: DataFrame, source: SourceSpec) -> DataFra
     found = signs.agg(*[F.bool_or(name).alias(name) for name in SIGNS.names]).first()
     assert found is not None  # one row
     if found["has_halves"]:
-        events = events.transform(_paired)
+        events = events.transform(_paired, dict(typed))
     if found["lacks_scn"] and source.order == "auto":
         events = events.transform(_at_coordinates, source)
     return events
@@ -107,17 +108,26 @@ def _joined(*segments: Column) -> Column:
 # --- pairs of lines -------------------------------------------------------------------------------------------------
 
 
-def _paired(events: DataFrame) -> DataFrame:
+def _paired(events: DataFrame, typed: TypedColumns) -> DataFrame:
     """The events with the halves of updates joined by `shareplex_pairs.paired`."""
     is_half = F.coalesce(F.col("control_kind").isin(UPDATE_BEFORE, UPDATE_AFTER), F.lit(False))
     # Halves belong to one transaction. Without a transaction id they are consecutive lines of one file.
     group = ("table", "tx_id", F.when(F.col("tx_id").isNull(), F.col("file")))
-    whole = events.where(is_half).groupBy(*group).applyInArrow(_of_transaction, events.schema)
+    whole = (
+        events.where(is_half).groupBy(*group).applyInArrow(lambda halves: _of_transaction(halves, typed), events.schema)
+    )
     return events.where(~is_half).unionByName(whole)
 
 
-def _of_transaction(halves: pa.Table) -> pa.Table:
-    return pa.Table.from_batches([event_batch(paired(_events_of(halves)))]).select(halves.schema.names)
+def _of_transaction(halves: pa.Table, typed: TypedColumns) -> pa.Table:
+    events = _events_of(halves)
+    seen = merged(event.columns for event in events if event.columns is not None)
+    joined = paired(events)
+    for table, of_joined in summaries(joined, typed).items():
+        seen.setdefault(table, ColumnsSeen()).merge(of_joined.state)
+    for event in joined:
+        event.columns = encoded(seen)
+    return pa.Table.from_batches([event_batch(joined)]).select(halves.schema.names)
 
 
 def _events_of(table: pa.Table) -> list[Event]:

@@ -6,7 +6,7 @@ result is the same stays open.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from siltstone.engine import names
+from siltstone.engine.decode.columns_seen import Seen
 from siltstone.engine.errors import InvariantViolation
 from siltstone.engine.fold.context import (
     begin,
@@ -192,7 +193,7 @@ def replay_table(
     newest, catalog, name = source_batch.consumers[spec.table].newest_batch, project.catalog.name, spec.target.changes
     waiting = source_batch.waiting.where((F.col("consumer") == spec.table) | F.col("is_left"))
     mine = of_lines(of_table(source_batch.records, spec.table), waiting)
-    decoded = decoded_once_more(spark, project, mine, spec)
+    decoded = decoded_once_more(spark, project, mine, spec, source_batch.columns)
     if decoded is None:
         return IngestResult(newest, 0, mine.count())
     closable = closable_rejects(source_batch, spec.table, pending_elsewhere(spark, project, source_batch, spec.table))
@@ -269,12 +270,17 @@ def with_arrival(
     return placed.join(F.broadcast(arrivals(spark, before)), on="batch", how="left").drop("batch")  # one row per batch
 
 
-def decoded_once_more(spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec) -> Decoded | None:
-    """A table's rejected records, decoded with its present spec. None if there are none, or none shows the columns."""
+def decoded_once_more(
+    spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec, columns: Mapping[str, Seen]
+) -> Decoded | None:
+    """A table's rejected records, decoded with its present spec. None if there are none, or none shows the columns.
+
+    `columns`: as in `SourceBatch`.
+    """
     known = known_row(spark, project.catalog.name, spec.target.changes)
     if (records if known is not None else records.where(F.col("kind") == "change")).isEmpty():
         return None
-    found = decode_records(spark, project, records, spec, known)
+    found = decode_records(spark, project, records, spec, known, columns)
     return replace(found, rows=found.rows.transform(checkpointed))
 
 

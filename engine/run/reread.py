@@ -31,6 +31,7 @@ from siltstone.engine.ingest.append_changes import (
     reject_rows,
 )
 from siltstone.engine.ingest.control_evidence import evidence
+from siltstone.engine.ingest.event_frames import columns_of
 from siltstone.engine.ingest.open_rejects import (
     RejectedBatch,
     accepted_places,
@@ -44,6 +45,7 @@ from siltstone.engine.ingest.source_batch import (
     Consumer,
     classified,
     control_consumer,
+    declared_columns,
     newest_batches,
     of_table,
     sharing,
@@ -167,16 +169,19 @@ class Rereading:
         """
         targets = targets_of(self.project, source, specs)
         consumers = {name: Consumer(name, target, newest[name], {}) for name, target in targets.items()}
-        declared = {spec.table: known_keys_of(spec) for spec in sharing(self.project, source, specs)}
+        tables = sharing(self.project, source, specs)
+        declared = {spec.table: known_keys_of(spec) for spec in tables}
         masked = with_masks(consumers, self.project, source)
-        source_batch = RejectedBatch(source, [entry.file for entry in files], masked, declared)
+        listed = [entry.file for entry in files]
+        source_batch = RejectedBatch(source, listed, masked, declared, declared_columns(tables))
         taken = spans_frame(self.spark, [span for each in spans.values() for span in each])
         found = read_in_context(self.spark, self.project, source, files)
 
         def read() -> DataFrame:
-            records = computed(found.events(source_batch.source, declared).transform(within, taken), files)
+            kept = computed(found.events(source_batch.source, declared, source_batch.typed), files)
             refuse_replaced(source, files)
-            return records
+            source_batch.columns = columns_of(kept)
+            return kept.transform(within, taken)
 
         classified(source_batch, read)
         source_batch.waiting = waiting_rejects(self.spark, self.project, newest)
@@ -219,7 +224,7 @@ class Rereading:
         frame = spans_frame(self.spark, spans)
         mine = of_table(source_batch.records, spec.table)
         mine = mine.transform(within, frame)
-        found = decode_records(self.spark, self.project, mine, spec, None)
+        found = decode_records(self.spark, self.project, mine, spec, None, source_batch.columns)
         found = replace(found, rows=found.rows.transform(checkpointed))
         self.refuse_recorded(spec, found)
         good, expected = found.rows.where(F.col("reason").isNull()), mine.count()

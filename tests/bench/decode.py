@@ -25,7 +25,6 @@ from pyspark.sql import functions as F
 from rich.console import Console
 from rich.table import Table as Printed
 
-from siltstone.engine.ingest.event_frames import decode_rows, discover
 from siltstone.engine.ingest.source_records import read_records, source_files
 from siltstone.engine.inputs.listing import FileProbe
 from siltstone.engine.inputs.pending_files import pending_files
@@ -36,6 +35,7 @@ from tests.conformance.decoded import spec_of
 from tests.conformance.encoder import Encoder
 from tests.conformance.formats import BY_NAME
 from tests.conformance.workload import ACCOUNTS, NOON, Row, Table, Workload, WorkloadBuilder
+from tests.decoding import decode_rows, discover
 
 FORMATS = (
     "postgresql_bare", "mysql_bare", "mysql_schemas", "postgresql_framed", "canal", "spanner_new_values_array",
@@ -136,10 +136,10 @@ def measure(spark: SparkSession, project: ProjectSpec, workload: Workload, encod
     declared = {spec.table: spec.keys}
     kept = found.events(spec.source, declared).localCheckpoint()
     mine = kept.where((F.col("kind") == "change") & (F.col("table") == spec.table))
-    shape, empty = discover(mine, spec), mine.where(F.rand() < 0).localCheckpoint()
+    shape, empty = discover(kept, spec), mine.where(F.rand() < 0).localCheckpoint()
     what: dict[str, Callable[[], object]] = {
         "events": lambda: found.events(spec.source, declared),
-        "shape": lambda: discover(mine, spec),
+        "shape": lambda: discover(kept, spec),
         "rows": lambda: decode_rows(mine, shape, spec),
         "planning": lambda: decode_rows(empty, shape, spec),
     }

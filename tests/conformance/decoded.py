@@ -96,7 +96,7 @@ def decoded(
                 found.reasons += [row["reason"]] if row["reason"] else []
         mine = records[spec.source].where((F.col("kind") == "change") & (F.col("table") == spec.table))
         splits = bool(spec.keys) and format_of(spec.source.format).splits_declared_keys
-        rows = decode_rows(mine, discover(mine, spec), spec, splits_keys=splits)
+        rows = decode_rows(mine, discover(records[spec.source], spec), spec, splits_keys=splits)
         kinds = {name: rows.schema["row"].dataType[name].dataType for name in rows.schema["row"].dataType.names}
         found.stored[table.name] = {name: kind.simpleString() for name, kind in kinds.items()}
         found.changes[table.name] = [change(row.asDict(True), table) for row in comparable(rows).collect()]

@@ -54,7 +54,7 @@ def test_each_malformed_record_is_rejected_with_its_reason_and_the_others_are_ta
     lines = read.select("file", "line", F.col("text").cast("string"))
     records = envelopes(lines, spec.source, {spec.table: spec.keys}).localCheckpoint()
     mine = records.where((F.col("kind") == "change") & (F.col("table") == spec.table))
-    reasons_of_changes = by_line(decode_rows(mine, discover(mine, spec), spec))
+    reasons_of_changes = by_line(decode_rows(mine, discover(records, spec), spec))
     reasons = by_line(records.where("kind = 'reject'")) | {
         line: reason for line, reason in reasons_of_changes.items() if reason
     }

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import yaml
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from siltstone.engine.decode.formats.datastream import ROW_ID
 from siltstone.engine.ingest.source_records import read_records, source_files
@@ -72,8 +71,7 @@ def engine_types(
     events = lines.events(source, {spec.table: spec.keys for spec in specs.values()}).localCheckpoint()
     found: dict[str | None, dict[str, str]] = {}
     for name, spec in specs.items():
-        mine = events.where((F.col("kind") == "change") & (F.col("table") == name))
-        shape = discover(mine, replace(spec, columns=None))
+        shape = discover(events, replace(spec, columns=None))
         found[name] = {column.name: column.value_type.simpleString() for column in shape.columns}
     return found
 

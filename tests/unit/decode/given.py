@@ -113,5 +113,6 @@ def changes_of(events: DataFrame, table: str = TABLE) -> DataFrame:
 
 
 def decoded(spark: SparkSession, texts: Iterable[str], table_spec: TableSpec) -> list[Row]:
-    changes = changes_of(parsed(spark, texts, table_spec.source), table_spec.table)
-    return decode_rows(changes, discover(changes, table_spec), table_spec).orderBy("line").collect()
+    events = parsed(spark, texts, table_spec.source)
+    changes = changes_of(events, table_spec.table)
+    return decode_rows(changes, discover(events, table_spec), table_spec).orderBy("line").collect()

@@ -3,15 +3,14 @@
 import json
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import types as T
 
-from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen
-from siltstone.engine.decode.event import Change
-from siltstone.engine.decode.event_batch import event_batch
+from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen, encoded, merged, summarize
+from siltstone.engine.decode.event import Change, Reject
 from siltstone.engine.decode.json_kinds import kind_of, type_of_kinds
 from siltstone.engine.decode.json_value import parse
 from siltstone.engine.decode.row_shape import ColumnShape
@@ -22,25 +21,14 @@ def change(after: Any = None, key: Any = None, line: int = 1, **more: Any) -> Ch
     images = {
         name: None if value is None else json.dumps(value).encode() for name, value in (("after", after), ("key", key))
     }
-    fields: dict[str, Any] = {"file": "f", "line": line, "text": None} | images | more
+    fields: dict[str, Any] = {"file": "f", "line": line, "text": None, "table": "t"} | images | more
     return Change(**fields)
 
 
-def seen(*changes: Change, infer: bool = True, keys: bool = True) -> Seen:
-    found = ColumnsSeen(infer, keys)
+def seen(*changes: Change) -> Seen:
+    found = ColumnsSeen()
     found.add(changes)
     return found.seen()
-
-
-def with_images(events: pa.RecordBatch) -> pa.RecordBatch:
-    """The events with the column `image_json`, as Spark adds it."""
-    images = [
-        None if number is not None else before if after is None else after
-        for number, before, after in zip(
-            *(events.column(name).to_pylist() for name in ("schema_hash", "before_json", "after_json")), strict=True
-        )
-    ]
-    return events.append_column("image_json", pa.array(images, pa.string()))
 
 
 def connect_schema(**fields: str) -> str:
@@ -72,18 +60,22 @@ def test_summaries_are_the_same_in_any_order_of_merging() -> None:
         parts = [ColumnsSeen() for _ in range(draw.randint(1, 4))]
         for one in draw.sample(MIXED, len(MIXED)):
             draw.choice(parts).add([one])
-        found = ColumnsSeen()
-        for part in draw.sample(parts, len(parts)):
-            found.merge(ColumnsSeen.from_json(part.to_json()))
-        assert found.seen() == whole
+        found = merged(encoded({"t": part}) for part in draw.sample(parts, len(parts)))
+        assert found["t"].seen() == whole
 
 
-def test_a_frame_of_events_gives_the_same_summary_as_its_events() -> None:
-    for infer in (True, False):
-        for keys in (True, False):
-            found = ColumnsSeen(infer, keys)
-            found.add_batch(with_images(event_batch(MIXED)))
-            assert found.seen() == seen(*MIXED, infer=infer, keys=keys)
+def test_each_file_has_a_summary_at_its_last_message_with_the_columns_of_every_table() -> None:
+    first, second = change({"id": 1}, line=1, text=b"1"), change({"id": 1, "a": 1}, line=2, text=b"2")
+    more, broken = change({"b": "x"}, line=2, table="other"), Reject(file="f", line=3, text=b"3", reason="empty")
+    next_file = change({"c": 1}, text=b"4")
+    next_file.file = "g"
+    summarize([first, second, more, broken, next_file])
+    assert [event.columns is not None for event in (first, second, more, broken, next_file)] == [False] * 3 + [True] * 2
+    assert {table: one.seen().fields for table, one in merged([broken.columns or b""]).items()} == {
+        "t": ("id", "a"), "other": ("b",),
+    }  # fmt: skip
+    both = merged([next_file.columns or b"", broken.columns or b""])["t"]
+    assert both.seen() == seen(first, second, next_file)
 
 
 def test_all_schemas_keys_and_fields_are_found() -> None:
@@ -96,13 +88,6 @@ def test_all_schemas_keys_and_fields_are_found() -> None:
     assert [*found.inferred] == ["id", "b", "c", "Id", "a"]
     assert found.fields == ("id", "x", "c0", "c1", "b", "c", "Id", "a")
     assert found.variants == {"id"}
-
-
-def test_types_and_keys_are_collected_only_if_needed() -> None:
-    found = seen(*MIXED, infer=False, keys=False)
-    assert not found.inferred
-    assert not found.keys
-    assert (found.any_scale, found.has_schemaless) == (frozenset({"b"}), True)
 
 
 def test_fields_with_known_types_are_collected_by_name_only() -> None:
@@ -135,7 +120,7 @@ def test_numbers_that_carry_their_scale_are_found_in_lists_and_with_blanks() -> 
 def test_images_and_keys_of_another_shape_are_ignored() -> None:
     for text in (b"[1]", b'"x"', b"{", b"null"):
         one = Change(file="f", line=1, text=None, after=text, key=text)
-        assert seen(one) == Seen.nothing()
+        assert seen(one) == replace(Seen.nothing(), has_schemaless=True)
 
 
 KINDS: dict[str, str] = {

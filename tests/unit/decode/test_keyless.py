@@ -28,8 +28,8 @@ def hashes(spark: SparkSession, form: str, *placed: tuple[str, str]) -> list[Any
     rows = [(file, number, text) for number, (file, text) in enumerate(placed, 1)]
     lines = spark.createDataFrame(rows, "file string, line bigint, text string").coalesce(1)
     table = replace(spec(COLUMNS, keys=()), source=source)
-    changes = changes_of(envelopes(lines, source, {TABLE: ()}).localCheckpoint())
-    shape = discover(changes, table)
+    events = envelopes(lines, source, {TABLE: ()}).localCheckpoint()
+    changes, shape = changes_of(events), discover(events, table)
     found = keyless_changes(decode_rows(changes, shape, table), shape, table).orderBy("line").collect()
     assert [row.reason for row in found] == [None] * len(placed)
     return [row.content_hash for row in found]

@@ -34,7 +34,7 @@ def test_recorded_changes_decode_to_their_events(spark: SparkSession, name: str)
         declared = {column: given.type for column, given in table.columns.items()}
         unsigned = {column: kind for column, kind in declared.items() if kind == "bigint unsigned"}  # no schema has it
         named = spec(declared, table.keys, table.name) if form == "noschema" else spec(unsigned, None, table.name)
-        shape = discover(changes_of(events, table.name), named)
+        shape = discover(events, named)
         found = decode_rows(changes_of(events, table.name), shape, named).orderBy("line").collect()
         assert shape.keys == table.keys
         assert len(found) == len(expected[table.name])

@@ -12,7 +12,7 @@ from siltstone.engine.decode.row_shape import TableShape
 from siltstone.engine.spec.model import ColumnSpec, TableSpec
 from tests.unit.decode.given import field, spec
 from tests.unit.decode.test_change_rows import batch, event
-from tests.unit.decode.test_table_shape import change, reads, shape_of
+from tests.unit.decode.test_table_shape import change, seen, shape_of
 
 RENAMES = {"title": ("name", "label"), "thing_id": ("id",)}
 ID_NAME = [field("id", "int32"), field("name", "string")]
@@ -26,7 +26,7 @@ def things(
 
 
 def shaped(table: TableSpec, *changes: Any, known: T.StructType | None = None) -> TableShape:
-    return shape_of(table, known, reads(*changes))
+    return shape_of(table, known, seen(*changes))
 
 
 def rows(table: TableSpec, shape: TableShape, *events: dict[str, Any]) -> list[dict[str, Any]]:

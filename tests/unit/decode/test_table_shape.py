@@ -1,7 +1,6 @@
 """Shapes: from the spec, from schemas, from values. Columns that the policy forbids, and spellings of columns."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -56,18 +55,15 @@ LINE = change({"id": 1, "a": 2})
 WITH_WIDE = change({"id": 1, "a": 2}, fields=WIDE)
 
 
-def reads(*changes: Change) -> Callable[[bool, bool], Seen]:
-    def read_columns(infer: bool, keys: bool) -> Seen:
-        found = ColumnsSeen(infer, keys)
-        found.add(changes)
-        return found.seen()
-
-    return read_columns
+def seen(*changes: Change) -> Seen:
+    found = ColumnsSeen()
+    found.add(changes)
+    return found.seen()
 
 
 def shaped(changes: list[Change], table_spec: TableSpec, known: str | None = None) -> TableShape:
     """`known`: as "id int; d decimal(12,2)"."""
-    return shape_of(table_spec, None if known is None else stored(known), reads(*changes))
+    return shape_of(table_spec, None if known is None else stored(known), seen(*changes))
 
 
 def stored(known: str) -> T.StructType:
@@ -141,21 +137,6 @@ def test_strict_allows_the_columns_of_the_rows_settings() -> None:
 def test_declared_types_win_and_other_fields_of_a_schema_become_columns() -> None:
     shape = shaped([WITH_WIDE], spec({"id": "bigint", "d": "decimal(20,4)"}))
     assert types(shape) == {"id": "bigint", "d": "decimal(20,4)", "a": "bigint", "e": "string"}
-
-
-def test_changes_are_read_only_if_the_spec_leaves_columns_open() -> None:
-    declared = spec({"id": "bigint", "a": "int"}, evolution="ignore")
-    calls: list[tuple[bool, bool]] = []
-
-    def read_columns(infer: bool, keys: bool) -> Seen:
-        calls.append((infer, keys))
-        return reads(LINE)(infer, keys)
-
-    quiet = shape_of(declared, None, read_columns, has_types=False)
-    assert (calls, quiet) == ([], shape_of(declared, None, reads(LINE)))
-    for open_spec in (replace(declared, keys=None), replace(declared, evolution="additive"), spec()):
-        assert shape_of(open_spec, None, read_columns, has_types=False) == shape_of(open_spec, None, reads(LINE))
-    assert calls == [(True, True), (True, False), (True, False)]
 
 
 # --- schemas --------------------------------------------------------------------------------------------------------

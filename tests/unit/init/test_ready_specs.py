@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlparse
 import pytest
 
 from siltstone.engine.decode.change_rows import TableDecoder
-from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen
+from siltstone.engine.decode.columns_seen import ColumnsSeen
 from siltstone.engine.decode.event import CHANGE, REJECT, Change, Event
 from siltstone.engine.decode.event_batch import event_batch
 from siltstone.engine.decode.source_decoder import SourceDecoder
@@ -70,12 +70,9 @@ def reasons(specs: list[TableSpec]) -> list[str]:
 
 
 def table_reasons(spec: TableSpec, changes: list[Change] | list[Event]) -> list[str]:
-    def seen(infer: bool, keys: bool) -> Seen:
-        summary = ColumnsSeen(infer, keys)
-        summary.add(changes)
-        return summary.seen()
-
-    decoder = TableDecoder(shape_of(spec, None, seen), spec)
+    summary = ColumnsSeen()
+    summary.add(changes)
+    decoder = TableDecoder(shape_of(spec, None, summary.seen()), spec)
     return [reason for reason in decoder.decode(event_batch(changes)).column("reason").to_pylist() if reason]
 
 

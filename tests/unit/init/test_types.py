@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen
+from siltstone.engine.decode.columns_seen import ColumnsSeen
 from siltstone.engine.decode.source_decoder import decode_messages
 from siltstone.engine.decode.table_shape import shape_of
 from siltstone.engine.init import FoundTable, SchemaPlace, find_tables
@@ -37,13 +37,10 @@ def types_of_run(file: Path, table: FoundTable, source: SourceSpec) -> dict[str,
     events = decode_messages(messages, source, {str(table.name): None})
     mine = [event for event in events if event.kind == "change" and event.table == table.name]
 
-    def look(infer: bool, keys: bool) -> Seen:
-        summary = ColumnsSeen(infer, keys)
-        summary.add(mine)
-        return summary.seen()
-
+    summary = ColumnsSeen()
+    summary.add(mine)
     keys = sorted(table.keys)[0] if len(table.keys) == 1 else None
-    shape = shape_of(replace(spec(keys=keys, table=str(table.name)), source=source), None, look)
+    shape = shape_of(replace(spec(keys=keys, table=str(table.name)), source=source), None, summary.seen())
     return {column.name: column.value_type.simpleString() for column in shape.columns}
 
 

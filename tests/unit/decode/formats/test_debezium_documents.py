@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from siltstone.engine.decode.change_rows import TableDecoder
-from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen
+from siltstone.engine.decode.columns_seen import ColumnsSeen
 from siltstone.engine.decode.event import Event
 from siltstone.engine.decode.event_batch import event_batch
 from siltstone.engine.decode.formats.debezium_documents import plain_document, plain_key, updated_fields
@@ -41,12 +41,9 @@ def rows_of(events: Sequence[Event]) -> list[dict[str, Any]]:
         rejects_max_fraction=0.01, quality=ChecksSpec((), {}),
     )  # fmt: skip
 
-    def read_columns(infer: bool, keys: bool) -> Seen:
-        seen = ColumnsSeen(infer, keys)
-        seen.add(events)
-        return seen.seen()
-
-    return TableDecoder(shape_of(spec, None, read_columns), spec).decode(event_batch(events)).to_pylist()
+    seen = ColumnsSeen()
+    seen.add(events)
+    return TableDecoder(shape_of(spec, None, seen.seen()), spec).decode(event_batch(events)).to_pylist()
 
 
 def one(text: str) -> Event:
