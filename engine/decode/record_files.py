@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Final, Protocol
 
 import pyarrow as pa
 
+from siltstone.engine.decode.arrow_json import plain_type
 from siltstone.engine.decode.avro_files import (
     AvroFileError,
     Header,
@@ -303,7 +304,7 @@ def _parquet_texts(columns: Mapping[str, pa.DataType], holds_messages: bool, fil
 
 def _parquet_message_columns(columns: Mapping[str, pa.DataType], file: InputFile) -> dict[str, str]:
     binary = [name for name, kind in columns.items() if pa.types.is_binary(kind) or pa.types.is_large_binary(kind)]
-    texts = [name for name, kind in columns.items() if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
+    texts = [name for name, kind in columns.items() if plain_type(kind) == pa.string()]
     return message_columns(list(columns), binary, texts) or _no_messages(file, columns, len(binary))
 
 

@@ -11,7 +11,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Iterator
-from typing import BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, cast
 
 import pyarrow as pa
 
@@ -19,7 +19,7 @@ from siltstone.engine.inputs.file_signatures import LZ4_FRAME, SNAPPY_FRAME
 
 CHUNK: Final = 1 << 20
 PACKED_CHUNK: Final = 1 << 16
-"""How much of a deflate file is read at once. The rest of it is copied after each short stream."""
+"""How much of a deflate or bzip2 file is read at once. The rest of it is copied after each short stream."""
 DAMAGED: Final = (EOFError, zlib.error, gzip.BadGzipFile, OSError, ValueError, pa.ArrowException)
 """The exceptions of reading a stream that ends early or is damaged."""
 
@@ -36,7 +36,7 @@ def _gzip(file: BinaryIO) -> BinaryIO:
 
 
 def _bzip2(file: BinaryIO) -> BinaryIO:
-    return cast("BinaryIO", bz2.BZ2File(file))
+    return _buffered(_streams(file, bz2.BZ2Decompressor))  # Python's own BZ2File ignores what follows a stream
 
 
 def _zstd(file: BinaryIO) -> BinaryIO:
@@ -44,19 +44,18 @@ def _zstd(file: BinaryIO) -> BinaryIO:
 
 
 def _deflate(file: BinaryIO) -> BinaryIO:
-    return _buffered(_inflated(file))
+    return _buffered(_streams(file, zlib.decompressobj))
 
 
-def _inflated(file: BinaryIO) -> Iterator[bytes]:
-    """The bytes of one zlib stream, or of several that follow each other."""
-    unpacked = zlib.decompressobj()
+def _streams(file: BinaryIO, decompressor: Callable[[], Any]) -> Iterator[bytes]:
+    """The bytes of one stream, or of several that follow each other."""
+    unpacked = decompressor()
     while data := file.read(PACKED_CHUNK):
         while data:
             if unpacked.eof:
-                unpacked = zlib.decompressobj()
+                unpacked = decompressor()
             yield unpacked.decompress(data)
             data = unpacked.unused_data
-    yield unpacked.flush()
     if not unpacked.eof:
         raise EOFError("the compressed stream ends early")
 

@@ -244,6 +244,17 @@ def test_uuids_and_json_of_a_parquet_file_are_text_without_further_quotes(tmp_pa
     assert kinds == dict.fromkeys(kinds, "string") | {"js": "array<string>"}
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.json_()])
+def test_the_texts_of_messages_can_have_any_text_type_of_parquet(tmp_path: Path, kind: pa.DataType) -> None:
+    file = tmp_path / "topic.parquet"
+    table = pa.table({"value": pa.array(['{"op":"c"}'], kind), "key": pa.array(['{"id":1}'], kind), "offset": [7]})
+    pq.write_table(table, file)
+    (listed,) = list_files(str(file), None)
+    read = ParquetToRead(parquet_groups(listed, 0, True), True)
+    ((message,),) = read.messages(0)
+    assert json.loads(message.text) == {"value": '{"op":"c"}', "key": '{"id":1}', "offset": 7}
+
+
 def test_times_of_96_bits_hold_every_year_of_the_calendar(tmp_path: Path) -> None:
     times = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)]
     file = tmp_path / "rows.parquet"

@@ -88,20 +88,22 @@ def test_a_file_can_have_several_compressed_streams(tmp_path: Path, suffix: str)
     assert [line for _, line in lines(pieces(file))] == [b'{"n":0}', b'{"n":1}', b'{"n":2}']
 
 
-def test_a_deflate_stream_can_end_anywhere_in_a_piece_that_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("suffix", [".deflate", ".bz2"])
+def test_a_stream_can_end_anywhere_in_a_piece_that_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    file = tmp_path / "a.jsonl.deflate"
-    file.write_bytes(b"".join(PACKED[".deflate"](b'{"n":%d}\n' % n) for n in range(3)))
+    file = tmp_path / f"a.jsonl{suffix}"
+    file.write_bytes(b"".join(PACKED[suffix](b'{"n":%d}\n' % n) for n in range(3)))
     for size in range(1, 20):
         monkeypatch.setattr(compression, "PACKED_CHUNK", size)
         assert [line for _, line in lines(pieces(file))] == [b'{"n":0}', b'{"n":1}', b'{"n":2}']
 
 
-@pytest.mark.parametrize("rest", [b"\n", b"\0\0\0\0", b'{"n":2}\n', b"\x78"])
-def test_bytes_after_the_end_of_a_deflate_stream_are_an_error(tmp_path: Path, rest: bytes) -> None:
-    file = tmp_path / "a.jsonl.deflate"
-    file.write_bytes(PACKED[".deflate"](b'{"n":1}\n') + rest)
+@pytest.mark.parametrize("suffix", [".deflate", ".bz2"])
+@pytest.mark.parametrize("rest", [b"\n", b"\0\0\0\0", b'{"n":2}\n', b"\x78", b"BZh9"])
+def test_bytes_after_the_end_of_a_stream_are_an_error(tmp_path: Path, suffix: str, rest: bytes) -> None:
+    file = tmp_path / f"a.jsonl{suffix}"
+    file.write_bytes(PACKED[suffix](b'{"n":1}\n') + rest)
     with pytest.raises(SourceError, match=r"the compressed stream (ends early|is damaged) after line \d+"):
         counted(Piece(str(file), 0, 1, 1))
 
