@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 from siltstone.engine import names
 from siltstone.engine.decode.position_notation import Notation
 from siltstone.engine.errors import QualityError
-from siltstone.engine.fold.context import check_settings, open_folded
+from siltstone.engine.fold.applied_settings import check_settings
+from siltstone.engine.fold.context import open_folded
 from siltstone.engine.fold.foreign_writes import refuse_foreign_writes
 from siltstone.engine.fold.markers import marker_of, newest_batch
 from siltstone.engine.fold.shown_positions import notation_of

@@ -13,11 +13,10 @@ from pyspark.sql import types as T
 
 from siltstone.engine import names
 from siltstone.engine.errors import CommitConflictError, InvariantViolation, SpecError
-from siltstone.engine.fold.decode_settings import decoded_otherwise
+from siltstone.engine.fold.applied_settings import refuse_other_axis
 from siltstone.engine.fold.fold_inputs import Rows, layout_of, stored_rows
-from siltstone.engine.fold.markers import marker_of, newest_batch, refuse_other_changes
+from siltstone.engine.fold.markers import marker_of, newest_batch
 from siltstone.engine.fold.planning import SMALL_ROWS
-from siltstone.engine.fold.renamed_columns import refuse_unrenamed
 from siltstone.engine.fold.target_layout import refuse_unfit_layout, settle_targets
 from siltstone.engine.formats import format_of
 from siltstone.engine.frames import local_frame
@@ -25,7 +24,6 @@ from siltstone.engine.history.fold_settings import Folded
 from siltstone.engine.names import quoted
 from siltstone.engine.schema.comments import comment_on
 from siltstone.engine.schema.history_row import history_schema, latest_schema, numbered
-from siltstone.engine.spec import fold_fingerprint
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from siltstone.engine.spec.renamed_names import new_names
 from siltstone.engine.table.catalog import (
@@ -308,21 +306,6 @@ def grow(spark: SparkSession, catalog: str, name: str, schema: T.StructType) -> 
         widen_column(spark, catalog, name, (column.name,), column.dataType)
 
 
-def refuse_other_axis(spark: SparkSession, catalog: str, spec: TableSpec) -> None:
-    """Check that history.recorded has not changed since `history` was created.
-
-    Raises: SpecError.
-    """
-    if not exists(spark, catalog, spec.target.history):
-        return
-    columns = spark.table(identifier(catalog, spec.target.history)).schema.names
-    if (names.RECORDED_TO in columns) != spec.history.recorded:
-        raise SpecError(
-            f"Cannot fold {spec.target.history}: it was created with another value of history.recorded.",
-            "restore the setting, or name another table as target.history and run `siltstone rebuild`",
-        )
-
-
 def refuse_unfit_columns(spec: TableSpec, row: T.StructType) -> None:
     """Check that the tables can have these columns of the source.
 
@@ -342,77 +325,7 @@ def refuse_unfit_columns(spec: TableSpec, row: T.StructType) -> None:
             )
 
 
-def is_outdated(spark: SparkSession, catalog: str, spec: TableSpec) -> bool:
-    """Whether the inputs were reread, and the tables are not folded from the result yet."""
-    if not exists(spark, catalog, spec.target.changes):
-        return False
-    reread = newest_summary(spark, catalog, spec.target.changes).get(names.SUMMARY_REREAD)
-    if reread is None:
-        return False
-    tables = (spec.target.history, spec.target.latest)
-    return any(
-        not exists(spark, catalog, table) or newest_summary(spark, catalog, table).get(names.SUMMARY_REREAD) != reread
-        for table in tables
-    )
-
-
-def check_settings(
-    spark: SparkSession, project: ProjectSpec, spec: TableSpec, goes_on: bool = False, looks_ahead: bool = False
-) -> None:
-    """Check that the settings are those with which the stored changes were decoded and the stored versions folded.
-
-    A command that reads the tables also fails while they are not folded from reread inputs, and while a column rename
-    is pending. `goes_on`: the caller is a run that folds and renames; it has already checked that the tables are folds
-    of these changes. `looks_ahead`: the caller accepts pending renames.
-
-    Raises: SpecError. Nothing has been ingested.
-    """
-    catalog, target = project.catalog.name, spec.target
-    if not goes_on:
-        refuse_other_changes(spark, project, spec)
-    refuse_other_axis(spark, catalog, spec)
-    check_reading(spark, catalog, spec)
-    if not goes_on and not looks_ahead:
-        refuse_unrenamed(spark, catalog, spec)
-    if is_outdated(spark, catalog, spec):
-        if goes_on:
-            return
-        raise SpecError(
-            f"Cannot read {target.history}: its inputs were reread, and it is not folded from them yet.",
-            "run `siltstone catch-up`, which completes the fold",
-        )
-    if other_settings(spark, project, spec):
-        raise SpecError(
-            f"Cannot fold {spec.target.history}: it was folded with other settings (keys, columns, tracked columns,"
-            " names, snapshot or lateness changed since). Nothing was taken.",
-            f"restore the settings, or run `siltstone rebuild`: it recomputes the tables from {spec.target.changes}"
-            " with the new settings",
-        )
-
-
 def same_keys(context: FoldContext, table: DataFrame, keys: DataFrame) -> list[Column]:
     """The join conditions between a table and a frame of keys with one column per key column."""
     pairs = [(table[quoted(name)], keys[quoted(name)]) for name in context.keys]
     return [one.eqNullSafe(other) if context.has_null_keys else one == other for one, other in pairs]
-
-
-def check_reading(spark: SparkSession, catalog: str, spec: TableSpec) -> None:
-    """Check that the stored changes were decoded with the settings of the spec.
-
-    Raises: SpecError.
-    """
-    if wrong := decoded_otherwise(spark, catalog, spec):
-        raise SpecError(
-            f"Cannot go on with {spec.target.changes}: it was decoded with other settings: {'; '.join(wrong)}. Nothing"
-            " was taken.",
-            "restore the settings, or run `siltstone rebuild --reread`: it rereads the inputs with the new settings",
-        )
-
-
-def other_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
-    """Whether `history` was folded with other settings than those of the spec."""
-    if not exists(spark, project.catalog.name, spec.target.history):
-        return False
-    summary = newest_summary(spark, project.catalog.name, spec.target.history)
-    written = summary.get(names.SUMMARY_FINGERPRINT)
-    return written is not None and written != fold_fingerprint(spec)

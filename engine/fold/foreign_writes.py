@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from siltstone.engine import names
 from siltstone.engine.errors import ForeignWriteError
-from siltstone.engine.fold.context import is_outdated
+from siltstone.engine.fold.applied_settings import is_outdated
 from siltstone.engine.fold.markers import marker_of
 from siltstone.engine.schema.commits import foreign_commits
 from siltstone.engine.spec.model import ProjectSpec, TableSpec

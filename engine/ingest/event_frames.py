@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from siltstone.engine.decode.columns_seen import Seen, merged
 from siltstone.engine.decode.decoder import Declared
-from siltstone.engine.decode.formats.debezium_positions import LOWER_COMMIT
+from siltstone.engine.decode.formats.debezium_oracle import LOWER_COMMIT
 from siltstone.engine.decode.row_shape import TableShape
 from siltstone.engine.decode.spark import decoded_rows
 from siltstone.engine.formats import format_of

@@ -9,7 +9,7 @@ from typing import Final
 
 from siltstone.engine.decode.decoder import Declared
 from siltstone.engine.decode.event import CHANGE, Event
-from siltstone.engine.decode.formats.debezium_positions import LOWER_COMMIT
+from siltstone.engine.decode.formats.debezium_oracle import LOWER_COMMIT
 from siltstone.engine.decode.source_decoder import SourceDecoder
 from siltstone.engine.formats import format_of, loaded
 from siltstone.engine.init.file_sample import Sample, read_sample

@@ -6,10 +6,10 @@ A complete spec runs unchanged. A setting that only a person can decide has no v
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import yaml
 
@@ -18,13 +18,13 @@ from siltstone.engine.decode.formats.datastream import ROW_ID
 from siltstone.engine.errors import SourceError, SpecError, writing
 from siltstone.engine.formats import format_of
 from siltstone.engine.formats.rows import ROWS
-from siltstone.engine.init.column_samples import Values
 from siltstone.engine.init.dms_files import LOADS, OP, READS, commit_column, is_of_dms
 from siltstone.engine.init.found_table import FoundTable
-from siltstone.engine.init.guessed_types import Guess
 from siltstone.engine.init.path_patterns import NamedFolder, Surroundings, common_path, inside, named_folders
 from siltstone.engine.init.schema_place import SchemaPlace
+from siltstone.engine.init.spec_columns import changes_of, columns_of, has_connect_values
 from siltstone.engine.init.targets import OtherName, other_names
+from siltstone.engine.init.yaml_text import flow, quoted, scalar
 from siltstone.engine.inputs.containers import kind_by_name
 from siltstone.engine.names import TAKEN_NAMES
 from siltstone.engine.spec.editors import (
@@ -111,7 +111,7 @@ def written_specs(
     for table, (name, file), target in zip(tables, named.items(), targets, strict=True):
         if place_of is None:
             path = common_path(table.files, root, _around(table, tables, folders))
-            place = EventPlace([f"  path: {_scalar(path)}"])
+            place = EventPlace([f"  path: {scalar(path)}"])
         else:
             place = place_of(table)
         source = _source(table, place)
@@ -193,8 +193,8 @@ def _spec(
         "keys": key is None,
     }
     questions = [name for name, is_needed in decisions.items() if is_needed]
-    guesses = table.columns.guesses() if _has_connect_values(table) else {}
-    lines += [f"table: {_scalar(name)}", *source, key_line, *_target(target), *_columns(table, guesses), *place.end]
+    guesses = table.columns.guesses() if has_connect_values(table) else {}
+    lines += [f"table: {scalar(name)}", *source, key_line, *_target(target), *columns_of(table, guesses), *place.end]
     columns = len(table.columns.names())
     unsure = tuple(name for name, guess in guesses.items() if not guess.is_sure)
     text = "\n".join(lines) + "\n"
@@ -212,8 +212,8 @@ def _key(table: FoundTable) -> tuple[str, tuple[str, ...] | None]:
             keys[0],
         )
     if len(keys) == 1 and not _is_taken(keys[0]):
-        return f"keys: {_flow(keys[0])} # the key of the events", keys[0]
-    found = f"; the events have {' and '.join(_flow(key) for key in keys)}" if keys else ""
+        return f"keys: {flow(keys[0])} # the key of the events", keys[0]
+    found = f"; the events have {' and '.join(flow(key) for key in keys)}" if keys else ""
     found += ", a name that siltstone or Iceberg reserves" if len(keys) == 1 else ""
     seconds = table.columns.second_spellings()
     candidates = [n for n in table.columns.key_candidates() if n not in seconds and not _is_taken([n])]
@@ -274,18 +274,18 @@ def _dms_order(table: FoundTable) -> list[str]:
     by_name = "# time_by: # the column of TimestampColumnName; without it, times come from the file names"
     return [
         "  sequence_by: [_file, _pos] # DMS writes changes in order: by file name, then row by row",
-        f"  {by_name}" if time is None else f"  time_by: {_scalar(time)}",
+        f"  {by_name}" if time is None else f"  time_by: {scalar(time)}",
         f"  delete_when: {OP} = 'D'",
-        f"  snapshot_when: {_scalar(READS)} # the rows of a full load",
-        f"  columns: {{except: {_flow(excluded)}}}",
+        f"  snapshot_when: {scalar(READS)} # the rows of a full load",
+        f"  columns: {{except: {flow(excluded)}}}",
     ]
 
 
 def _header(table: FoundTable) -> str:
-    names = {LOADS if is_load else "*": _flow(columns) for is_load, columns in sorted(table.headers.items())[::-1]}
+    names = {LOADS if is_load else "*": flow(columns) for is_load, columns in sorted(table.headers.items())[::-1]}
     shown = next(iter(names.values()))
     if len(names) > 1:
-        shown = "{" + ", ".join(f"{_scalar(pattern)}: {columns}" for pattern, columns in names.items()) + "}"
+        shown = "{" + ", ".join(f"{scalar(pattern)}: {columns}" for pattern, columns in names.items()) + "}"
     return f"# decide: the names of the columns, in order, for example {shown}"
 
 
@@ -301,23 +301,22 @@ def _time_unit(table: FoundTable, ordering: Sequence[str]) -> list[str]:
     found = next(((name, unit) for name, unit in units.items() if unit is not None), None)
     if found is None or found[1] == DEFAULT_UNIT:
         return []
-    return [f"  # time_unit: {found[1]} # the unit in which {_scalar(found[0])} seems to count since 1970"]
+    return [f"  # time_unit: {found[1]} # the unit in which {scalar(found[0])} seems to count since 1970"]
 
 
 def _target(names: Sequence[OtherName]) -> list[str]:
     lines = [
-        f"  {each.place}: {_scalar(each.name)} # {_scalar(each.default)} is taken: {_scalar(each.owner)}"
-        for each in names
+        f"  {each.place}: {scalar(each.name)} # {scalar(each.default)} is taken: {scalar(each.owner)}" for each in names
     ]
     return ["target: # these names replace default names that are taken", *lines] if lines else []
 
 
 def _schemas(place: SchemaPlace, root: Path) -> str:
     if place.file is not None:
-        return f"  schemas: {_scalar(inside(os.path.normpath(place.file.absolute()), root.absolute()))}"
+        return f"  schemas: {scalar(inside(os.path.normpath(place.file.absolute()), root.absolute()))}"
     assert place.registry is not None  # one of the two is there
     settings = {name: getattr(place.registry, name) for name in ("url", "user", "password", "token")}
-    entries = [f"{name}: {_quoted(as_written(value))}" for name, value in settings.items() if value is not None]
+    entries = [f"{name}: {quoted(as_written(value))}" for name, value in settings.items() if value is not None]
     return f"  registry: {{{', '.join(entries)}}}"
 
 
@@ -325,113 +324,11 @@ def _is_taken(key: Iterable[str]) -> bool:
     return any(name.casefold() in TAKEN_NAMES for name in key)
 
 
-def _columns(table: FoundTable, guesses: Mapping[str, Guess]) -> list[str]:
-    """The types: as comments if the events carry them, declared if they are inferred. Then the rescued fields."""
-    types, seconds = table.columns.types(), table.columns.second_spellings()
-    why = "names that differ only in upper and lower case are one column"
-    rescued = [f"# Kept in _rescued, because {why}: {_flow(seconds)}"] if seconds else []
-    if table.container == "csv":
-        hints = {name: table.columns.values[name].may_be() for name in types if name in table.columns.values}
-        return [*_remarks("All values of CSV files are text", types, hints), *rescued]
-    if table.columns.has_own_types:
-        return [*(_unstable(table, types) or _remarks("The events have types", types, {})), *rescued]
-    return [*_declared(table, types, guesses), *rescued]
-
-
-_LEFT: Final = (
-    "  # Text columns with numbers or times are left undeclared: they are stored as text, and order rows as numbers or",
-    "  # times. If such a column is in sequence_by, declare it with the type after its second #.",
-)
-
-
-def _declared(table: FoundTable, types: Mapping[str, Any], guesses: Mapping[str, Guess]) -> list[str]:
-    values = table.columns.values
-    sure = {name: guess.kind for name, guess in guesses.items() if guess.is_sure}
-    declarable = {name: sure.get(name, kind) for name, kind in table.columns.declarable().items()}
-    # A declared text column is ordered as text. An undeclared one is ordered by the form of each value.
-    of_rows = declarable if table.format == ROWS else ()
-    left = {name for name in of_rows if name in values and values[name].is_written_otherwise()}
-    lines = []
-    if declarable:
-        which = "the first " if not table.whole else "all " if table.changes > 1 else ""
-        from_what = f"{which}{_changes(table)}"
-        why = f"the events have no types: these are inferred from {from_what}; correct them if you know better"
-        lines = [f"columns: # {why}"] if declarable.keys() - left else [f"# columns: {why}"]
-    for name, kind in declarable.items():
-        hint = guesses[name].remark if name in guesses else _hint(values[name], table) if name in values else None
-        mark = "# " if name in left else ""
-        lines.append(f"  {mark}{_scalar(name)}: {kind}" + (f" # {hint}" if hint else ""))
-    lines += _LEFT if left else ()
-    reserved = [name for name in types if name not in declarable]
-    if reserved:
-        lines.append(f"# Kept in _rescued, because siltstone or Iceberg reserves these names: {_flow(reserved)}")
-    return lines
-
-
-def _hint(values: Values, table: FoundTable) -> str | None:
-    hint = "only nulls were seen" if values.is_null() else values.may_be()
-    needs_setting = hint is not None and "decimal" in hint and _has_connect_values(table)
-    return f"{hint}, and decimals: string under source" if needs_setting else hint
-
-
-def _has_connect_values(table: FoundTable) -> bool:
-    """Whether the settings of a connector decide the form of values in the events of a table."""
-    return format_of(table.format).values == "connect"
-
-
-def _remarks(why: str, types: Mapping[str, Any], hints: Mapping[str, str | None]) -> list[str]:
-    lines = [f"# {why}. If the spec declares a column, it has the declared type.", "# columns:"]
-    for name, kind in types.items():
-        hint = f" # {hints[name]}" if hints.get(name) else ""
-        lines.append(f"#   {_scalar(name)}: {kind.simpleString() if kind else 'string # its types differ'}{hint}")
-    return lines
-
-
-def _unstable(table: FoundTable, types: Mapping[str, Any]) -> list[str]:
-    """The types of the events, with declarations of those that are unstable; empty if all are stable.
-
-    A type is unstable if the types of a column differ and cannot be widened to each other, or if the type does not hold
-    all values. Without a declaration, a run could fail after it has stored a part of the events.
-    """
-    declarable = {name: kind for name, kind in table.columns.declarable().items() if name in types}
-    unstable = table.columns.unstable({name for key in table.keys for name in key})
-    if not unstable.keys() & declarable.keys():
-        return []
-    lines = ["columns: # the events have types; a declared column has the declared type"]
-    for name, kind in declarable.items():
-        if name in unstable:
-            why = "this type holds all values; the types of the events do not"
-            lines.append(f"  {_scalar(name)}: {unstable[name]} # {why}")
-        else:
-            lines.append(f"  # {_scalar(name)}: {kind}")
-    return lines
-
-
 def _decide(what: str, candidates: Sequence[str]) -> str:
-    shown = _flow(candidates[:CANDIDATES_SHOWN]) if candidates else ""
+    shown = flow(candidates[:CANDIDATES_SHOWN]) if candidates else ""
     return f"# decide: {what}{f'; candidates: {shown}' if shown else ''}"
-
-
-def _changes(table: FoundTable) -> str:
-    return f"{table.changes} {plural('change', table.changes)}"
 
 
 def _counted(table: FoundTable, place: EventPlace) -> str:
     files = f"{len(table.files)} {plural(place.unit, len(table.files))}"
-    return f"{'' if table.whole else 'the first '}{_changes(table)} in {files}"
-
-
-def _flow(names: Iterable[str]) -> str:
-    return "[" + ", ".join(_scalar(name) for name in names) + "]"
-
-
-def _scalar(text: str) -> str:
-    """A text as YAML in one line, also inside a list and a comment."""
-    style = None if text.isprintable() else '"'  # the other styles write a line feed as a line feed
-    listed = yaml.safe_dump([text], default_flow_style=True, default_style=style, width=10_000, allow_unicode=True)
-    return listed.strip()[1:-1]
-
-
-def _quoted(text: str) -> str:
-    """A text as YAML, also a reference to the environment inside braces."""
-    return f'"{text}"' if text.startswith("${") else _scalar(text)
+    return f"{'' if table.whole else 'the first '}{changes_of(table)} in {files}"

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from siltstone.engine import machine
 from siltstone.engine.counts import counted
 from siltstone.engine.errors import SiltstoneError
-from siltstone.engine.fold.context import FoldContext, check_settings, is_outdated, open_fold
+from siltstone.engine.fold.applied_settings import check_settings, is_outdated
+from siltstone.engine.fold.context import FoldContext, open_fold
 from siltstone.engine.fold.foreign_writes import foreign_writes, refuse_foreign_writes, replaced_notes, settle_tags
 from siltstone.engine.fold.markers import refuse_other_changes
 from siltstone.engine.fold.planning import are_small, light_planning
@@ -25,10 +26,10 @@ from siltstone.engine.ingest.source_batch import (
     list_source_batch,
     newest_batches,
     read_source_batch,
-    source_report,
     taken_by,
     targets_of,
 )
+from siltstone.engine.ingest.source_sums import source_report
 from siltstone.engine.ingest.topic_offsets import commit_group_offsets
 from siltstone.engine.report import NOTHING_NEW, OK, RunReport, SourceReport, TableReport
 from siltstone.engine.run.checked_publish import Checking, Checks, blocked, run_sums, with_results

@@ -11,9 +11,10 @@ from pyspark.sql import types as T
 from siltstone.engine import names
 from siltstone.engine.decode.position_notation import Notation
 from siltstone.engine.errors import SpecError
+from siltstone.engine.fold.applied_settings import check_settings
 from siltstone.engine.fold.base_states import versions_since_bases
 from siltstone.engine.fold.batch_profile import fold_rules, known_windows
-from siltstone.engine.fold.context import FoldContext, check_settings, open_folded
+from siltstone.engine.fold.context import FoldContext, open_folded
 from siltstone.engine.fold.key_change_links import linked
 from siltstone.engine.fold.key_ranges import Part
 from siltstone.engine.fold.planning import light_planning

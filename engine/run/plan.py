@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from siltstone.engine import names
-from siltstone.engine.fold.context import FoldContext, check_settings, is_trimmed, refuse_unfit_columns
+from siltstone.engine.fold.applied_settings import check_settings
+from siltstone.engine.fold.context import FoldContext, is_trimmed, refuse_unfit_columns
 from siltstone.engine.fold.fold_inputs import Rows, layout_of
 from siltstone.engine.fold.foreign_writes import refuse_foreign_writes
 from siltstone.engine.fold.markers import marker_of, newest_batch

@@ -11,16 +11,10 @@ from pyspark.sql import types as T
 
 from siltstone.engine import names
 from siltstone.engine.errors import SpecError
+from siltstone.engine.fold.applied_settings import check_settings, is_outdated, refuse_other_axis
 from siltstone.engine.fold.base_states import changes_since_bases, versions_before_bases
 from siltstone.engine.fold.batch_profile import fold_rules, known_windows, profile_batch
-from siltstone.engine.fold.context import (
-    FoldContext,
-    check_settings,
-    is_outdated,
-    open_empty_fold,
-    open_fold,
-    refuse_other_axis,
-)
+from siltstone.engine.fold.context import FoldContext, open_empty_fold, open_fold
 from siltstone.engine.fold.decode_settings import decoded_otherwise
 from siltstone.engine.fold.fold_inputs import layout_of
 from siltstone.engine.fold.foreign_writes import (

@@ -16,13 +16,8 @@ from pyspark.sql import functions as F
 from siltstone.engine import names
 from siltstone.engine.decode.columns_seen import Seen
 from siltstone.engine.errors import InvariantViolation
-from siltstone.engine.fold.context import (
-    begin,
-    check_reading,
-    is_outdated,
-    other_settings,
-    refuse_other_axis,
-)
+from siltstone.engine.fold.applied_settings import check_reading, is_outdated, other_settings, refuse_other_axis
+from siltstone.engine.fold.context import begin
 from siltstone.engine.fold.lateness_bounds import arrivals, reached_before, recorded_before
 from siltstone.engine.fold.markers import newest_batch
 from siltstone.engine.fold.renamed_columns import apply_renames
@@ -46,8 +41,9 @@ from siltstone.engine.ingest.open_rejects import (
     read_rejected_batch,
 )
 from siltstone.engine.ingest.preconditions import is_of
-from siltstone.engine.ingest.source_batch import Consumer, SourceBatch, control_consumer, of_table, source_report
+from siltstone.engine.ingest.source_batch import Consumer, SourceBatch, control_consumer, of_table
 from siltstone.engine.ingest.source_order import refuse_commit_scns, refuse_mixed
+from siltstone.engine.ingest.source_sums import source_report
 from siltstone.engine.ingest.taken_lines import spans_frame, taken_spans, with_batch
 from siltstone.engine.names import PLACE
 from siltstone.engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport

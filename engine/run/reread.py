@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 from siltstone.engine import names
 from siltstone.engine.decode.event import CHANGE, REJECT
 from siltstone.engine.errors import SpecError
-from siltstone.engine.fold.context import begin, refuse_other_axis
+from siltstone.engine.fold.applied_settings import refuse_other_axis
+from siltstone.engine.fold.context import begin
 from siltstone.engine.fold.foreign_writes import foreign_writes, replaced_notes
 from siltstone.engine.fold.lateness_bounds import arrivals, reached_before
 from siltstone.engine.fold.planning import are_small, light_planning
@@ -49,11 +50,11 @@ from siltstone.engine.ingest.source_batch import (
     newest_batches,
     of_table,
     sharing,
-    source_report,
     targets_of,
     with_masks,
 )
 from siltstone.engine.ingest.source_records import refuse_replaced
+from siltstone.engine.ingest.source_sums import source_report
 from siltstone.engine.ingest.taken_lines import Span, files_to_read, spans_frame, taken_spans, with_batch, within
 from siltstone.engine.inputs.pending_files import PendingFile
 from siltstone.engine.inputs.table_rows import computed

@@ -7,9 +7,10 @@ from pyspark.sql import functions as F
 
 from siltstone.engine import names
 from siltstone.engine.errors import SpecError
+from siltstone.engine.fold.applied_settings import check_settings, is_outdated
 from siltstone.engine.fold.base_states import is_before
 from siltstone.engine.fold.batch_profile import fold_rules, known_windows
-from siltstone.engine.fold.context import FoldContext, check_settings, is_outdated, open_folded
+from siltstone.engine.fold.context import FoldContext, open_folded
 from siltstone.engine.fold.foreign_writes import refuse_foreign_writes
 from siltstone.engine.fold.key_change_links import linked
 from siltstone.engine.fold.planning import light_planning

@@ -6,7 +6,7 @@ from typing import Annotated, get_args
 
 from pydantic import Field, model_validator
 
-from siltstone.engine.spec import value_checks
+from siltstone.engine.spec import format_checks, value_checks
 from siltstone.engine.spec.config_section import Section
 from siltstone.engine.spec.model import (
     METADATA_PREFIX,
@@ -290,9 +290,9 @@ class SourceConfig(Section):
 
     @model_validator(mode="after")
     def _settings_fit(self) -> SourceConfig:
-        value_checks.order_fits(self.format, self.order)
-        value_checks.several_fits(self.format, self.several)
-        value_checks.epochs_fit(self.format, [epoch.model_fields_set for epoch in self.epoch])
+        format_checks.order_fits(self.format, self.order)
+        format_checks.several_fits(self.format, self.several)
+        format_checks.epochs_fit(self.format, [epoch.model_fields_set for epoch in self.epoch])
         if self.registry is not None and self.schemas is not None:
             value_checks.refuse(value_checks.ONE_PLACE)
         return self

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema
 
 from siltstone.engine.names import TAKEN_NAMES
-from siltstone.engine.spec import expectations, kafka_fields, target_fields, value_checks
+from siltstone.engine.spec import expectations, format_checks, kafka_fields, target_fields, value_checks
 from siltstone.engine.spec.check_names import CHECK_NAMES
 from siltstone.engine.spec.columns import TYPE_WORDS
 from siltstone.engine.spec.durations import DURATION_PATTERN
@@ -122,7 +122,7 @@ TimeZone = Annotated[
     str, PlainValidator(value_checks.time_zone), _schema({**_TEXT, "examples": ["UTC", "Europe/Berlin", "+08:00"]})
 ]
 Format = Annotated[
-    str, PlainValidator(value_checks.source_format), _schema({"enum": list(value_checks.FORMATS)}, _REFERENCE)
+    str, PlainValidator(format_checks.source_format), _schema({"enum": list(format_checks.FORMATS)}, _REFERENCE)
 ]
 FormatVersion = Annotated[int, PlainValidator(value_checks.format_version), _schema({"enum": [2, 3]}, _REFERENCE)]
 Fraction = Annotated[
@@ -173,22 +173,24 @@ Expectations = Annotated[
 SomeColumns = Annotated[tuple[str, ...], PlainValidator(value_checks.some_columns), _schema(_TEXT, _SOME_TEXTS)]
 Condition = Annotated[
     Predicate,
-    PlainValidator(value_checks.predicate),
+    PlainValidator(format_checks.predicate),
     _schema({**_TEXT, "examples": ["op = 'D'", "deleted AND NOT kept"]}),
 ]
 RowColumns = Annotated[
-    TrackSpec, PlainValidator(value_checks.row_columns), _schema({"enum": ["all"]}, _SOME_TEXTS, _ROW_EXCEPT)
+    TrackSpec, PlainValidator(format_checks.row_columns), _schema({"enum": ["all"]}, _SOME_TEXTS, _ROW_EXCEPT)
 ]
 NullColumns = Annotated[
     TrackSpec | None,
-    PlainValidator(value_checks.null_columns),
+    PlainValidator(format_checks.null_columns),
     _schema({"type": "boolean"}, _SOME_TEXTS, _ROW_EXCEPT, _REFERENCE),
 ]
 Header = Annotated[
     tuple[tuple[str, tuple[str, ...]], ...],
-    PlainValidator(value_checks.header),
+    PlainValidator(format_checks.header),
     _schema(_SOME_TEXTS, {"type": "object", "additionalProperties": _SOME_TEXTS, "minProperties": 1}),
 ]
 Delimiter = Annotated[
-    str, PlainValidator(value_checks.delimiter), _schema({"type": "string", "minLength": 1, "maxLength": 1}, _REFERENCE)
+    str,
+    PlainValidator(format_checks.delimiter),
+    _schema({"type": "string", "minLength": 1, "maxLength": 1}, _REFERENCE),
 ]

@@ -25,6 +25,8 @@ from pyspark.sql import functions as F
 from rich.console import Console
 from rich.table import Table as Printed
 
+from siltstone.engine.formats import format_of
+from siltstone.engine.ingest.source_batch import declared_columns
 from siltstone.engine.ingest.source_records import read_records, source_files
 from siltstone.engine.inputs.listing import FileProbe
 from siltstone.engine.inputs.pending_files import pending_files
@@ -133,12 +135,17 @@ def measure(spark: SparkSession, project: ProjectSpec, workload: Workload, encod
     spec = spec_of(project, encoder, workload.tables[0], folder)
     files = source_files(spark, spec.source, "bench", None)
     found, _ = read_records(spark, spec.source, pending_files(FileProbe(), files, {}, "b"), "bench")
-    declared = {spec.table: spec.keys}
-    kept = found.events(spec.source, declared).localCheckpoint()
+    declared, typed = {spec.table: spec.keys}, declared_columns([spec])
+    has_texts = format_of(spec.source.format).reads_whole
+
+    def events() -> DataFrame:
+        return found.events(spec.source, declared, typed, has_texts)
+
+    kept = events().localCheckpoint()
     mine = kept.where((F.col("kind") == "change") & (F.col("table") == spec.table))
     shape, empty = discover(kept, spec), mine.where(F.rand() < 0).localCheckpoint()
     what: dict[str, Callable[[], object]] = {
-        "events": lambda: found.events(spec.source, declared),
+        "events": events,
         "shape": lambda: discover(kept, spec),
         "rows": lambda: decode_rows(mine, shape, spec),
         "planning": lambda: decode_rows(empty, shape, spec),

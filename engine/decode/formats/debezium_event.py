@@ -15,14 +15,8 @@ from siltstone.engine.decode.event_batch import signed_hash
 from siltstone.engine.decode.formats import debezium_kinds as kinds
 from siltstone.engine.decode.formats.debezium_documents import updated_fields
 from siltstone.engine.decode.formats.debezium_envelope import LONG, Line, Object, Source, Value, json_text
-from siltstone.engine.decode.formats.debezium_positions import (
-    ANY,
-    CONNECTORS,
-    Connector,
-    connector_name,
-    source_name,
-    table_name,
-)
+from siltstone.engine.decode.formats.debezium_names import connector_name, source_name
+from siltstone.engine.decode.formats.debezium_positions import ANY, CONNECTORS, Connector, table_name
 from siltstone.engine.decode.formats.json_fields import whole_number
 from siltstone.engine.decode.json_value import NOT_JSON, PARSE_ERRORS, parse, parse_object, text_of
 from siltstone.engine.names import OP_DELETE, OP_UPDATE, ORIGIN_SNAPSHOT, ORIGIN_STREAM

@@ -38,7 +38,8 @@ from siltstone.engine.decode.formats.coordinates import Coordinates
 from siltstone.engine.decode.formats.debezium import DebeziumDecoder
 from siltstone.engine.decode.formats.debezium_envelope import WRONG_TYPE, line_of
 from siltstone.engine.decode.formats.debezium_event import NO_POSITION, Described, EventBuilder, Record
-from siltstone.engine.decode.formats.debezium_positions import ANY, BY_SCN, CONNECTORS
+from siltstone.engine.decode.formats.debezium_oracle import BY_SCN
+from siltstone.engine.decode.formats.debezium_positions import ANY, CONNECTORS
 from siltstone.engine.decode.formats.flat_fields import FlatFields, flat_fields, place_of
 from siltstone.engine.decode.json_value import NOT_JSON, PARSE_ERRORS, broken_reason, parse, parse_object, text_of
 from siltstone.engine.spec.model import SourceSpec

@@ -21,7 +21,8 @@ from typing import Any, Final
 from siltstone.engine import names
 from siltstone.engine.decode.event import Change
 from siltstone.engine.decode.formats.debezium_envelope import Object, Value, json_text
-from siltstone.engine.decode.formats.debezium_positions import CONNECTORS, TICDC
+from siltstone.engine.decode.formats.debezium_names import TICDC
+from siltstone.engine.decode.formats.debezium_positions import CONNECTORS
 from siltstone.engine.decode.formats.statements import is_truncate
 from siltstone.engine.decode.json_value import PARSE_ERRORS, parse_object, plain_text, text_of
 from siltstone.engine.schema import control_kinds

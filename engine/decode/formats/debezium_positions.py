@@ -16,13 +16,6 @@
 
 A position is None if the source block has no position, or a sentinel instead of one.
 
-Oracle: the commit SCN comes first in a position. Connectors before 2.0 wrote the commit SCN of an earlier transaction,
-which is lower, on all events of a transaction but the last one: their changes are ordered by the SCNs of statements,
-with zeros for the commit SCN. These positions come before all positions of newer connectors, and the zeros extend the
-windows of READs further back. SCNs alone order an event if its own `source.version` requires it, if the spec sets it
-(`source.order: scn`), or, for all events of a source, if one commit SCN is lower than the SCN of its change
-(`SourceSpec.by_scn`).
-
 Vitess: each shard has a log of its own and is a source of its own. The rank of a transaction is the number of
 transactions in the GTID set of its shard, unless the connector ranks them (`VitessOrderedTransactionMetadataFactory`).
 Without metadata of transactions, all changes of a transaction have one position: coordinates order the changes of a
@@ -49,27 +42,25 @@ from typing import Final
 from siltstone.engine.decode.formats.debezium_cells import cell_values
 from siltstone.engine.decode.formats.debezium_documents import plain_document, plain_key
 from siltstone.engine.decode.formats.debezium_envelope import WRONG_TYPE, Source, Transaction
+from siltstone.engine.decode.formats.debezium_names import OP_ID, ORACLE, POSTGRESQL, TICDC, VITESS, YUGABYTEDB
+from siltstone.engine.decode.formats.debezium_oracle import (
+    oracle_misplaced,
+    oracle_position,
+    oracle_position_of_read,
+    positive,
+)
 from siltstone.engine.decode.formats.json_fields import whole_number
 from siltstone.engine.decode.formats.tso import position_of
 from siltstone.engine.decode.formats.vitess_gtids import number_of_transactions
-from siltstone.engine.decode.position_text import EPOCH, hex_digits, joined, number_at_end, redo_record, three_part_lsn
+from siltstone.engine.decode.position_text import EPOCH, hex_digits, joined, number_at_end, three_part_lsn
 from siltstone.engine.spec.model import SourceSpec
 
-COMMIT_SCNS_SINCE: Final = 2
-"""The first major version that writes the commit SCN of the event's own transaction."""
-BY_SCN: Final = "scn"
-LOWER_COMMIT: Final = "source.commit_scn is lower than source.scn"
-NO_COMMIT: Final = "source.commit_scn is missing"
-_HINT: Final = " (source.order: scn in the spec orders without it)"
 _MAX_FILE: Final = 0xFFFFFFFF
 _ROWS: Final = range(2**32)
-_AFTER_ALL_OF_COMMIT: Final = ("F" * 24, "F" * 8, "F" * 4)
 _AFTER_ALL_OF_LSN: Final = ("F" * 20, "F" * 8)
 _AFTER_ALL_OF_WRITES: Final = "F" * 8
-_MAJOR: Final = re.compile(r"([0-9]{1,9})\.")
 _DB2_LSN: Final = re.compile(r"[0-9A-F]{1,32}")
 _DB2_DIGITS: Final = 32  # ten bytes before version 10, then sixteen
-_OP_ID: Final = re.compile(r"([0-9]{1,19}):([0-9]{1,19}):[^:]*:(-?[0-9]{1,10}):[0-9]+")
 
 Place = Callable[[Source, SourceSpec], str | None]
 
@@ -124,24 +115,6 @@ def _dotted(source: Source, names: tuple[str, ...]) -> str:
 
 def _names_no_origin(source: Source) -> bool:
     return source.connector is None and source.db is None and source.schema is None and source.table is None
-
-
-def connector_name(source: Source) -> str | None:
-    """The connector. Only the events in Oracle's documentation do not name it."""
-    if source.connector is None:
-        return None if source.scn is None else ORACLE
-    is_yugabytedb = source.connector.lower() == YUGABYTEDB  # its documentation writes YugabyteDB
-    if not is_yugabytedb:
-        return source.connector
-    return YUGABYTEDB if isinstance(source.lsn, str) and _OP_ID.fullmatch(source.lsn) else POSTGRESQL
-
-
-def source_name(source: Source) -> str | None:
-    """The source as changes name it: `<connector>:<name>`, followed by the shard, if that has a log of its own."""
-    connector = connector_name(source)
-    if connector is None or source.name is None:
-        return None
-    return f"{connector}:{source.name}" + (f":{source.shard}" if source.shard is not None else "")
 
 
 # --- PostgreSQL -----------------------------------------------------------------------------------------------------
@@ -203,62 +176,6 @@ def _file_number(name: str | None) -> int | None:
     return number if number is not None and number <= _MAX_FILE else None
 
 
-# --- Oracle ---------------------------------------------------------------------------------------------------------
-
-
-def by_scn(source: Source, spec: SourceSpec) -> bool:
-    """Whether SCNs alone order an event of Oracle."""
-    if spec.order == BY_SCN or _writes_earlier_commits(source.version):
-        return True
-    return bool(spec.by_scn) and source_name(source) in spec.by_scn
-
-
-@lru_cache(maxsize=1_000)
-def _writes_earlier_commits(version: str | None) -> bool:
-    """Whether a version of the connector writes the commit SCNs of earlier transactions."""
-    major = None if version is None else _MAJOR.match(version)
-    return major is not None and int(major[1]) < COMMIT_SCNS_SINCE
-
-
-def _oracle(source: Source, spec: SourceSpec) -> str | None:
-    commit = 0 if by_scn(source, spec) else _positive(source.commit_scn)
-    return joined(
-        hex_digits(commit, 16),
-        hex_digits(_positive(source.scn), 16),
-        redo_record(source.rs_id),
-        hex_digits(source.ssn or 0, 8),
-        hex_digits(source.redo_thread or 0, 4),
-    )
-
-
-def _oracle_read(source: Source, spec: SourceSpec) -> str | None:
-    """The position of a READ. A READ that saw everything up to an SCN comes after all changes of that SCN.
-
-    READs of a snapshot name its SCN. READs of an incremental snapshot borrow an older SCN, possibly with its commit.
-    """
-    scn = _positive(source.scn)
-    if by_scn(source, spec):
-        return joined(hex_digits(0, 16), hex_digits(scn, 16), *_AFTER_ALL_OF_COMMIT)
-    seen = hex_digits(max(scn or 0, _positive(source.commit_scn) or 0) or None, 16)
-    return joined(seen, seen, *_AFTER_ALL_OF_COMMIT)
-
-
-def _oracle_misplaced(source: Source, spec: SourceSpec) -> str | None:
-    """Why the commit SCN of a streamed change cannot order it; None if it can, or if SCNs alone order the source."""
-    scn = _positive(source.scn)
-    if scn is None or by_scn(source, spec):
-        return None
-    commit = _positive(source.commit_scn)
-    if commit is None:
-        return NO_COMMIT + _HINT
-    return LOWER_COMMIT + _HINT if commit < scn else None
-
-
-def _positive(scn: str | None) -> int | None:
-    number = whole_number(scn)
-    return number if number is not None and number > 0 else None
-
-
 # --- SQL Server -----------------------------------------------------------------------------------------------------
 
 
@@ -291,12 +208,15 @@ def _db2_lsn(lsn: str | None) -> str | None:
 
 
 def _informix(source: Source, _spec: SourceSpec) -> str | None:
-    return joined(hex_digits(_positive(source.commit_lsn), 16), hex_digits(_positive(source.change_lsn), 16))
+    return joined(
+        hex_digits(positive(source.commit_lsn), 16),
+        hex_digits(positive(source.change_lsn), 16),
+    )
 
 
 def _informix_read(source: Source, _spec: SourceSpec) -> str | None:
     """A READ that saw everything up to a commit comes after all changes of it."""
-    return joined(hex_digits(_positive(source.commit_lsn), 16), "F" * 16)
+    return joined(hex_digits(positive(source.commit_lsn), 16), "F" * 16)
 
 
 # --- Vitess ---------------------------------------------------------------------------------------------------------
@@ -340,7 +260,7 @@ def _decimal(written: str | int | None) -> int | None:
 
 
 def _yugabytedb(source: Source, _spec: SourceSpec) -> str | None:
-    found = _OP_ID.fullmatch(str(source.lsn))
+    found = OP_ID.fullmatch(str(source.lsn))
     if found is None:
         return None
     term, index, write = (int(part) for part in found.groups())
@@ -393,11 +313,6 @@ def _commit_lsn(source: Source) -> str | None:
     return source.commit_lsn
 
 
-ORACLE: Final = "oracle"
-TICDC: Final = "TiCDC"
-POSTGRESQL: Final = "postgresql"
-VITESS: Final = "vitess"
-YUGABYTEDB: Final = "yugabytedb"
 _BY_SCHEMA: Final = (("schema", "table"),)
 _BY_DATABASE: Final = (("db", "table"),)
 ANY: Final = Connector(_BY_SCHEMA, streamed=_no_position, read=_no_position, window_close=_no_position)
@@ -416,7 +331,11 @@ CONNECTORS: Final[dict[str, Connector]] = {
     "mysql": _BINLOG,
     "mariadb": _BINLOG,
     ORACLE: Connector(
-        _BY_SCHEMA, streamed=_oracle, read=_oracle_read, window_close=_oracle_read, misplaced=_oracle_misplaced
+        _BY_SCHEMA,
+        streamed=oracle_position,
+        read=oracle_position_of_read,
+        window_close=oracle_position_of_read,
+        misplaced=oracle_misplaced,
     ),
     "sqlserver": Connector(
         (*_BY_SCHEMA, ("db", "schema", "table")),  # a connector can read several databases
