@@ -112,6 +112,7 @@ def is_waiting_for_its_second_batch(shop: Shop, spec: TableSpec, gap_status: str
     assert verdict(facts).level != Level.GOOD
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_not_published_heals_no_gap_and_completes_no_table(shop: Shop) -> None:
     spec = blocking(shop)
     spec = replace(spec, quality=replace(spec.quality, fresh_within="any"))

@@ -416,6 +416,7 @@ def rejects_of_things(shop: Shop) -> list[Reject]:
     return [each for each in found if each.table == THINGS]
 
 
+@pytest.mark.slow
 def test_a_commit_time_from_a_wrong_clock_does_not_make_later_changes_too_late(shop: Shop) -> None:
     spec = replace(shop.spec(), lateness=timedelta(days=1))
     shop.write("a.jsonl", [insert(1, row(1, "Alice")), in_ten_years(update(2, row(1, "Alicia")))])

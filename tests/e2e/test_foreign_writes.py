@@ -234,6 +234,7 @@ def test_the_next_run_moves_a_tag_that_a_killed_run_did_not_move(shop: Shop, mon
     assert [tagged(shop, table) for table in TABLES] == [(True, True)] * 3
 
 
+@pytest.mark.slow
 def test_accepting_changes_does_not_take_the_inputs_of_a_run_that_died(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,6 +264,7 @@ def test_accepted_changes_are_published_only_if_their_checks_pass(shop: Shop) ->
     assert shop.latest() == before
 
 
+@pytest.mark.slow
 def test_a_reread_with_a_mask_and_maintenance_leave_no_branch_with_clear_text(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -371,6 +371,7 @@ def waiting_of(shop: Shop, spec: TableSpec) -> list[str]:
     return sorted(str(each.table) for each in rejects_of(shop, spec) if each.status == "waiting")
 
 
+@pytest.mark.slow
 def test_a_reject_waits_if_its_table_fails_and_another_table_takes_a_record_of_its_line(shop: Shop) -> None:
     narrow, wide = ([spanner_spec(shop, table, kind) for table in ("a", "b")] for kind in ("int", "bigint"))
     both = replace(shop, project=replace(shop.project, tables=tuple(narrow)))

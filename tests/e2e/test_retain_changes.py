@@ -188,6 +188,7 @@ def rows_without_batch(rows: list[dict[str, Any]]) -> list[str]:
     return sorted(repr(sorted((name, value) for name, value in row.items() if name != "_batch")) for row in rows)
 
 
+@pytest.mark.slow
 def test_a_base_that_is_delivered_once_more_changes_nothing(shop: Shop) -> None:
     spec = spec_of(shop, retain_changes=f"{KEPT}d", lateness="unbounded")
     base = event("u", DAY, None, {"id": 1, "name": "b"})

@@ -72,6 +72,7 @@ def short_snapshot(shop: Shop, spec: TableSpec) -> CheckResult:
     return found
 
 
+@pytest.mark.slow
 def test_reads_that_were_removed_are_not_missing_from_their_snapshot(shop: Shop) -> None:
     spec = trimming_spec(shop)
     first = [*scan(2, 10), read(12, row(1, "a")), read(13, row(2, "a")), *updates(1), *updates(2)]
