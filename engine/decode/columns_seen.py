@@ -1,33 +1,56 @@
 """Summaries of the columns that changes have: schemas, keys, and the kinds of values without a schema.
 
 Each task summarizes the changes of the records that it decodes together. The summaries travel with the events, and are
-merged. The result does not depend on the split of the changes into tasks, or on the order of the tasks. A change can be
-in several summaries.
+merged. The result does not depend on the split of the changes into tasks, or on the order of the tasks.
+
+A table can take only a part of the records, because it took others before. So records belong to one region if the same
+tables take them, and a summary has the changes of one region only.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
 from siltstone.engine.decode import dts_types
 from siltstone.engine.decode.connect import Typed
-from siltstone.engine.decode.event import CHANGE, Event
+from siltstone.engine.decode.event import CHANGE, HALVES, Event
 from siltstone.engine.decode.event_schemas import KNOWN_FROM_VALUES, key_columns, row_columns
 from siltstone.engine.decode.json_kinds import kind_of, type_of_kinds
 from siltstone.engine.decode.json_value import PARSE_ERRORS, parse_object, raw_fields
 from siltstone.engine.spec.renamed_names import NewNames, renamed
 
-TypedColumns = Mapping[str, Collection[str]]
-"""The columns of each table whose types are known. Summaries have only their names."""
-NO_TYPES: Final[TypedColumns] = {}
+NO_END: Final = 2**62
+Regions = Mapping[str, tuple[Sequence[int], Sequence[Hashable]]]
+"""The regions of a file: their first lines, and their ids. All other lines and files are one more region."""
+
+
+class Wanted(NamedTuple):
+    """What a summary of a table collects. `fields`: the fields of changes without a schema. `keys`: the keys. `typed`:
+    fields whose types are known. Only their names are collected."""
+
+    fields: bool = True
+    keys: bool = True
+    typed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class SummaryRules:
+    """How events are summarized. `wanted`: what is collected of each table. None: everything of all tables."""
+
+    wanted: Mapping[str, Wanted] | None = None
+    regions: Regions = field(default_factory=dict)
+
+
+EVERYTHING: Final = SummaryRules()
 _SCALE: Final = "scale"
 _SCALE_TEXT: Final = b'"scale"'
 T = TypeVar("T")
@@ -125,10 +148,10 @@ class State(msgspec.Struct):
 
 
 class ColumnsSeen:
-    """A summary of changes of one table. `typed`: columns whose types are known. Only their names are collected."""
+    """A summary of changes of one table."""
 
-    def __init__(self, typed: Collection[str] = ()) -> None:
-        self._typed = typed
+    def __init__(self, wanted: Wanted = Wanted()) -> None:  # noqa: B008  # it is immutable
+        self._wanted = wanted
         self._state = State()
         self._known_schemas: dict[Schemas, bool] = {}
         self._untyped_fields: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -182,9 +205,9 @@ class ColumnsSeen:
             if len(self._known_schemas) >= _MOST_CACHED:
                 self._known_schemas.clear()
             names_key = self._known_schemas[schemas] = self._add_schemas(*schemas)
-        if key is not None and not names_key:
+        if key is not None and self._wanted.keys and not names_key:
             self._add_key(key)
-        if image is not None and schemas[0] is None:
+        if image is not None and schemas[0] is None and (self._wanted.fields or _SCALE_TEXT in image):
             self._add_image(place, image)
 
     def _add_schemas(self, number: int | None, row_schema: str | None, key_schema: str | None) -> bool:
@@ -193,7 +216,7 @@ class ColumnsSeen:
             self._state.has_schemaless = True
         else:
             self._add_row_schema(number, row_schema or "")
-        key = key_columns(key_schema) if key_schema is not None else ()
+        key = key_columns(key_schema) if key_schema is not None and self._wanted.keys else ()
         self._add_key_columns(key)
         return bool(key)
 
@@ -219,7 +242,8 @@ class ColumnsSeen:
             fields = parse_object(image)
         except PARSE_ERRORS:
             return
-        self._add_fields(place, fields)
+        if self._wanted.fields:
+            self._add_fields(place, fields)
         if _SCALE_TEXT in image:
             self._state.any_scale.update(name for name, value in fields.items() if _has_scale(value))
 
@@ -239,7 +263,7 @@ class ColumnsSeen:
         self._state.variants |= _variants(names)
         for name in names:
             self._state.kinds.setdefault(name, set())
-        return tuple(name for name in names if name not in self._typed)
+        return tuple(name for name in names if name not in self._wanted.typed)
 
     def _add_first(self, place: Place, names: tuple[str, ...]) -> None:
         first = self._state.first_place
@@ -250,29 +274,51 @@ class ColumnsSeen:
 # --- summaries that travel with events ------------------------------------------------------------------------------
 
 
-def summarize(events: Iterable[Event], typed: TypedColumns = NO_TYPES) -> None:
-    """Attach a summary of the changes to the last message of each file.
+def summarize(events: Iterable[Event], rules: SummaryRules = EVERYTHING) -> None:
+    """Attach a summary of the changes of each region to one of its messages. `events`: decoded together.
 
-    `events`: decoded together, in the order of their messages. A later filter by place keeps this message if it keeps
-    any of the messages.
+    The message is no half of a change, because a later step replaces halves.
     """
-    for _, of_file in groupby(events, attrgetter("file")):
-        mine = list(of_file)
-        found = summaries(mine, typed)
+    regions: dict[Hashable, list[Event]] = {}
+    for file, of_file in groupby(events, attrgetter("file")):
+        starts, ids = rules.regions.get(file, ((), ()))
+        whole = [event for event in of_file if event.control_kind not in HALVES]
+        if not starts:
+            regions.setdefault(None, []).extend(whole)
+            continue
+        for event in whole:
+            at = bisect_right(starts, event.line)
+            regions.setdefault(ids[at - 1] if at else None, []).append(event)
+    for mine in regions.values():
+        found = _summaries(mine, rules.wanted)
         if found:
-            last = next(event for event in reversed(mine) if event.text is not None)
+            # Later steps can remove an event without a text, which is not the first one of its message.
+            last = next((event for event in reversed(mine) if event.text is not None), mine[-1])
             last.columns = encoded(found)
 
 
-def summaries(events: Iterable[Event], typed: TypedColumns) -> dict[str, ColumnsSeen]:
-    """A summary of the changes of each table."""
+def _summaries(events: Iterable[Event], wanted: Mapping[str, Wanted] | None) -> dict[str, ColumnsSeen]:
+    """A summary of the changes of each table that is wanted."""
     changes: dict[str, list[Event]] = {}
     for event in events:
-        if event.kind == CHANGE:
-            changes.setdefault(event.table or "", []).append(event)
-    found = {table: ColumnsSeen(typed.get(table, ())) for table in changes}
+        if event.kind == CHANGE and event.table is not None and (wanted is None or event.table in wanted):
+            changes.setdefault(event.table, []).append(event)
+    found = {table: ColumnsSeen() if wanted is None else ColumnsSeen(wanted[table]) for table in changes}
     for table, seen in found.items():
         seen.add(changes[table])
+    return found
+
+
+def regions_of(spans: Iterable[tuple[Hashable, str, int, int]]) -> Regions:
+    """The regions of files, from the lines that each consumer takes: consumer, path, first line, last line."""
+    by_path: dict[str, list[tuple[Hashable, int, int]]] = {}
+    for consumer, path, first, last in spans:
+        by_path.setdefault(path, []).append((consumer, first, last))
+    found: dict[str, tuple[Sequence[int], Sequence[Hashable]]] = {}
+    for path, taken in by_path.items():
+        starts = sorted({line for _, first, last in taken for line in (first, last + 1)})
+        takers = [frozenset(consumer for consumer, first, last in taken if first <= line <= last) for line in starts]
+        found[path] = starts, takers
     return found
 
 

@@ -11,10 +11,16 @@ from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
+from siltstone.engine.schema.control_kinds import UPDATE_BEFORE
+
 CHANGE: Final = "change"
 CONTROL: Final = "control"
 REJECT: Final = "reject"
 Kind = Literal["change", "control", "reject"]
+UPDATE_AFTER: Final = "update_after"
+"""The `control_kind` of an update that lacks its row before, which is an event of its own (`UPDATE_BEFORE`)."""
+HALVES: Final = (UPDATE_BEFORE, UPDATE_AFTER)
+"""The kinds of events that a later step joins to one change."""
 
 
 class Message(msgspec.Struct, gc=False):

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from siltstone.engine.decode import event_batch
 from siltstone.engine.decode.change_rows import TableDecoder
-from siltstone.engine.decode.columns_seen import TypedColumns, summarize
+from siltstone.engine.decode.columns_seen import SummaryRules, summarize
 from siltstone.engine.decode.event import Event, Message
 from siltstone.engine.decode.record_files import Reading
 from siltstone.engine.decode.source_decoder import SourceDecoder
@@ -79,7 +79,7 @@ def made_of_frame(records: DataFrame, make: Make, schema: pa.Schema) -> DataFram
 
 
 def events_of(
-    source: SourceSpec, declared: Declared, typed: TypedColumns, keeps_texts: bool = True
+    source: SourceSpec, declared: Declared, rules: SummaryRules, keeps_texts: bool = True
 ) -> tuple[Make, pa.Schema]:
     """A function that makes batches of events from records, and the schema of these batches. `declared`: the tables
     that specs declare, and their keys. `keeps_texts`: with the texts of changes."""
@@ -88,7 +88,7 @@ def events_of(
         if keeps_texts
         else (event_batch.batch_without_texts, event_batch.SCHEMA_WITHOUT_TEXTS)
     )
-    return partial(_events, source, dict(declared), dict(typed), batch), schema
+    return partial(_events, source, dict(declared), rules, batch), schema
 
 
 def records_as_they_are(lists: Iterable[list[Message]]) -> Iterator[pa.RecordBatch]:
@@ -138,14 +138,14 @@ def _made_of_batches(make: Make, batches: Iterable[pa.RecordBatch]) -> Iterator[
 def _events(
     source: SourceSpec,
     declared: Declared,
-    typed: TypedColumns,
+    rules: SummaryRules,
     batch_of: Callable[[Sequence[Event]], pa.RecordBatch],
     lists: Iterable[list[Message]],
 ) -> Iterator[pa.RecordBatch]:
     decoder = SourceDecoder(source, declared)
     for messages in lists:
         events = decoder.decode(messages)
-        summarize(events, typed)
+        summarize(events, rules)
         yield batch_of(events)
 
 

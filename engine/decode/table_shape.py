@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import types as T
 
-from siltstone.engine.decode.columns_seen import Seen
+from siltstone.engine.decode.columns_seen import Seen, Wanted
 from siltstone.engine.decode.connect import Typed
 from siltstone.engine.decode.declared_types import corrected_encoding, schemaless_encoding, stored_type
 from siltstone.engine.decode.row_shape import ColumnShape, Encoding, TableShape
@@ -46,6 +46,18 @@ def shape_of(spec: TableSpec, known: T.StructType | None, seen: Seen) -> TableSh
     return _shape(table, keys, names)
 
 
+def wanted_of(spec: TableSpec) -> Wanted:
+    """What a table's shape needs to know of its changes."""
+    return Wanted(_infers(spec), spec.keys is None, frozenset(spec.columns or ()))
+
+
+def _infers(spec: TableSpec) -> bool:
+    """Whether fields without a schema are needed: they become columns, or they are not allowed."""
+    declared = {name.casefold() for name in spec.columns or ()}
+    has_all_keys = spec.keys is not None and all(key.casefold() in declared for key in spec.keys)
+    return spec.evolution != "ignore" or not declared or not has_all_keys
+
+
 @dataclass(frozen=True, slots=True)
 class _Table:
     """Everything that determines a table's columns."""
@@ -71,7 +83,8 @@ def _shape(table: _Table, keys: tuple[str, ...], names: Collection[str]) -> Tabl
     columns = tuple(_column(name, table) for name in names if name not in dropped)
     excluded = frozenset(rows.columns.columns if rows is not None and rows.columns.mode == "except" else ())
     spellings = {spelling for name in names for spelling in table.seen.spellings(name)}
-    is_closed = table.seen.has_readable_schemas and set(table.seen.fields) <= {*names, *spellings, *excluded, *dropped}
+    has_all_fields = table.seen.has_readable_schemas and (_infers(table.spec) or not table.seen.has_schemaless)
+    is_closed = has_all_fields and set(table.seen.fields) <= {*names, *spellings, *excluded, *dropped}
     is_closed = is_closed and not table.seen.has_both_names()
     has_old_names = bool(table.spec.renames)
     if rows is None:

@@ -38,6 +38,7 @@ from siltstone.engine.ingest.retractions import retractions
 from siltstone.engine.ingest.source_batch import (
     Consumer,
     SourceBatch,
+    columns_new_to,
     control_consumer,
     input_rows,
     new_to,
@@ -181,7 +182,8 @@ def decode_table(spark: SparkSession, project: ProjectSpec, source_batch: Source
     classes = [row for row in source_batch.classes if row["table"] == spec.table]
     moves = any(row["moves"] for row in classes)
     try:
-        found = decode_records(spark, project, mine, spec, known, source_batch.columns, moves)
+        columns = columns_new_to(source_batch, source_batch.consumers[spec.table])
+        found = decode_records(spark, project, mine, spec, known, columns, moves)
     except SpecError as error:
         raise root_cause(error, spec, mine, reread) from error
     return replace(found, reread=reread)

@@ -8,20 +8,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from siltstone.engine import names
+from siltstone.engine.decode.columns_seen import SummaryRules, regions_of
 from siltstone.engine.decode.event import CONTROL, REJECT
 from siltstone.engine.formats import format_of
 from siltstone.engine.frames import checkpointed
-from siltstone.engine.ingest.event_frames import columns_of
 from siltstone.engine.ingest.preconditions import is_of
 from siltstone.engine.ingest.source_batch import (
     SourceBatch,
     by_scn_of,
     classes_of,
     control_consumer,
-    declared_columns,
     idle_consumers,
     sharing,
     targets_of,
+    wanted_of_all,
     with_masks,
 )
 from siltstone.engine.ingest.source_order import with_known_order
@@ -77,9 +77,10 @@ def read_rejected_batch(
     if waiting is None or waiting.isEmpty():
         return None
     tables = sharing(project, source, specs)
-    declared, typed = {spec.table: known_keys_of(spec) for spec in tables}, declared_columns(tables)
+    declared = {spec.table: known_keys_of(spec) for spec in tables}
     source = with_known_order(spark, project.catalog.name, source, specs, by_scn_of(consumers))
-    found = RejectedBatch(source, (), with_masks(consumers, project, source), declared, typed, waiting=waiting)
+    masked, wanted = with_masks(consumers, project, source), wanted_of_all(specs)
+    found = RejectedBatch(source, (), masked, declared, wanted, waiting=waiting)
     reread_rejects(spark, project, found)
     return with_left(spark, project, found)
 
@@ -143,14 +144,9 @@ def reread_rejects(spark: SparkSession, project: ProjectSpec, found: RejectedBat
     read = read_in_context(spark, project, found.source, list(reread.values())) if reread else Records(spark)
     if kept or not reread:
         read = replace(read, frames=[*read.frames, lines])
-    events = read.events(found.source, found.declared, found.typed)
-    wanted = F.broadcast(places.withColumn("_is_wanted", F.lit(True)))  # each place once
-    marked = events.join(wanted, on=PLACE, how="left")
-    is_wanted = F.col("_is_wanted").isNotNull()
-    # Events of other lines of the files have the summaries of the columns.
-    computed = marked.where(is_wanted | F.col("columns_json").isNotNull()).transform(checkpointed)
-    found.columns = columns_of(computed)
-    found.records = computed.where(is_wanted).select(*events.columns)
+    regions = regions_of(((file, line), file, line, line) for file, line in places.collect())  # each line is a region
+    records = read.events(found.source, found.declared, SummaryRules(found.wanted, regions))
+    found.records = records.join(F.broadcast(places), on=PLACE, how="left_semi").transform(checkpointed)
     refuse_replaced(found.source, reread.values())
     found.files = [InputFile(path, 0, 0) for path in [*kept, *reread]]
     found.out_of_reach = out_of_reach

@@ -8,8 +8,9 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from siltstone.engine import names
-from siltstone.engine.decode.columns_seen import Seen, TypedColumns
+from siltstone.engine.decode.columns_seen import NO_END, Regions, Seen, SummaryRules, Wanted, regions_of
 from siltstone.engine.decode.event import CONTROL, REJECT
+from siltstone.engine.decode.table_shape import wanted_of
 from siltstone.engine.errors import SpecError
 from siltstone.engine.fold.lateness_bounds import progress_time
 from siltstone.engine.fold.markers import batch_of, newest_marker, scn_sources
@@ -63,8 +64,9 @@ class Consumer:
 class SourceBatch:
     """A source's new records, read and classified once for all its consumers.
 
-    `declared`: all tables that share the files, whether this run includes them or not, with their keys. `typed`: their
-    declared columns. `columns`: the columns that the changes of each table have.
+    `declared`: all tables that share the files, whether this run includes them or not, with their keys. `wanted`:
+    what the shapes of this run's tables need to know of their changes. `columns`: the columns that the changes of each
+    table have.
     `known_before`: all redeliveries in the new files and their neighbour files, if the format recognizes redeliveries
     by their neighbours. A line that was ingested as a change before can turn out to be a redelivery only now.
     `lost`: descriptions of records that topics lost before they were ingested, and that are acknowledged.
@@ -74,7 +76,7 @@ class SourceBatch:
     files: Sequence[InputFile]
     consumers: Mapping[str, Consumer]
     declared: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
-    typed: TypedColumns = field(default_factory=dict)
+    wanted: Mapping[str, Wanted] = field(default_factory=dict)
     counted: Mapping[str, CountedFile] = field(default_factory=dict)
     records: DataFrame | None = None
     known_before: DataFrame | None = None
@@ -208,12 +210,12 @@ def list_source_batch(
     found = {name: replace(consumer, pending=pending[name]) for name, consumer in idle.items()}
     consumers = with_masks(found, project, source)
     ordered = with_known_order(spark, project.catalog.name, source, specs, by_scn_of(consumers))
-    return SourceBatch(ordered, files, consumers, declared, declared_columns(tables), lost=lost)
+    return SourceBatch(ordered, files, consumers, declared, wanted_of_all(specs), lost=lost)
 
 
-def declared_columns(specs: Iterable[TableSpec]) -> TypedColumns:
-    """The columns that the spec of each table declares."""
-    return {spec.table: frozenset(spec.columns or ()) for spec in specs}
+def wanted_of_all(specs: Iterable[TableSpec]) -> dict[str, Wanted]:
+    """What the shape of each table needs to know of its changes."""
+    return {spec.table: wanted_of(spec) for spec in specs}
 
 
 def by_scn_of(consumers: Mapping[str, Consumer]) -> set[str]:
@@ -270,10 +272,10 @@ def read_source_batch(spark: SparkSession, source_batch: SourceBatch, catalog: s
 
     def read() -> DataFrame:
         # Every table, the control events and the rejects read them: parsing once is worth the memory.
-        events = found.events(source_batch.source, source_batch.declared, source_batch.typed, not is_rereadable)
+        rules = SummaryRules(source_batch.wanted, new_regions(source_batch, whole))
+        events = found.events(source_batch.source, source_batch.declared, rules, not is_rereadable)
         kept = computed(events.where(after(union) | is_redelivery) if whole else events, wanted)
         refuse_replaced(source_batch.source, union)
-        source_batch.columns = columns_of(kept)
         source_batch.known_before = kept.where(is_redelivery) if form.resends else None
         return kept.where(after(union)) if whole else kept
 
@@ -289,6 +291,7 @@ def classified(source_batch: SourceBatch, read: Callable[[], DataFrame]) -> Data
     present settings of the batch's source.
     """
     source_batch.records = read()
+    source_batch.columns = columns_of(source_batch.records)
     source_batch.classes = classes_of(source_batch.records, source_batch)
     ordered = turned_to_scns(source_batch.source, source_batch.classes)
     if ordered == source_batch.source:
@@ -329,6 +332,27 @@ def classes_of(records: DataFrame, source_batch: SourceBatch, fans_out: bool | N
     by_scn = [] if not form.can_turn_to_scns else [F.collect_set(is_shown_by_scn()).alias("by_scn")]
     counts = [number.alias("records"), greatest, moves, *by_scn, *evidence_counts()]
     return records.groupBy("kind", "table", "file").agg(*counts).collect()
+
+
+def new_regions(source_batch: SourceBatch, has_others: bool) -> Regions:
+    """The regions of a source batch by their consumers. None if every record is new to all consumers.
+
+    `has_others`: also records that are new to none of them are read.
+    """
+    pending = [
+        (consumer.name, {path: entry.after_line for path, entry in consumer.pending.items()})
+        for consumer in source_batch.consumers.values()
+    ]
+    if not has_others and all(new == pending[0][1] for _, new in pending):
+        return {}
+    return regions_of((name, path, line + 1, NO_END) for name, new in pending for path, line in new.items())
+
+
+def columns_new_to(source_batch: SourceBatch, consumer: Consumer) -> Mapping[str, Seen]:
+    """The columns that the changes of each table have, in the records that are new to one consumer."""
+    if is_all_new_to(source_batch, consumer):
+        return source_batch.columns
+    return columns_of(new_to(source_batch, consumer))
 
 
 def new_to(source_batch: SourceBatch, consumer: Consumer) -> DataFrame:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from siltstone.engine.decode.columns_seen import NO_TYPES, TypedColumns
+from siltstone.engine.decode.columns_seen import EVERYTHING, SummaryRules
 from siltstone.engine.decode.decoder import Declared
 from siltstone.engine.decode.record_files import (
     NO_MESSAGES,
@@ -61,7 +61,7 @@ class Records:
     frames: Sequence[DataFrame] = ()
 
     def events(
-        self, source: SourceSpec, declared: Declared, typed: TypedColumns = NO_TYPES, keeps_texts: bool = True
+        self, source: SourceSpec, declared: Declared, rules: SummaryRules = EVERYTHING, keeps_texts: bool = True
     ) -> DataFrame:
         """The events in them, resolved with their neighbours: resent messages, halves on two lines, one order.
 
@@ -69,13 +69,13 @@ class Records:
 
         Gives: the frame of events.
         """
-        events = self.made(*events_of(source, declared, typed, keeps_texts))
+        events = self.made(*events_of(source, declared, rules, keeps_texts))
         form = format_of(source.format)
         if form.resends:
             return canal_step.resolved(events, self.made(canal_step.sent_batches, canal_step.SENT))
         if form.joins_lines or form.can_turn_to_coordinates:
             signs = self.made(shareplex_step.signs_of(source, declared), shareplex_step.SIGNS)
-            return shareplex_step.resolved(events, signs, source, typed)
+            return shareplex_step.resolved(events, signs, source, rules)
         return events
 
     def frame(self) -> DataFrame:

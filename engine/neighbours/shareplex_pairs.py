@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from siltstone.engine.decode.event import Event
-from siltstone.engine.decode.formats.shareplex import UPDATE_AFTER, UPDATE_BEFORE
+from siltstone.engine.decode.event import UPDATE_AFTER, Event
 from siltstone.engine.decode.formats.shareplex_rows import changes_with_row_before
 from siltstone.engine.decode.json_value import raw_fields
+from siltstone.engine.schema.control_kinds import UPDATE_BEFORE
 
 Line = tuple[str, int]
 Place = tuple[str | None, str | None, str, int | None]

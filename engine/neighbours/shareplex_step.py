@@ -16,12 +16,11 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from siltstone.engine.decode.columns_seen import ColumnsSeen, TypedColumns, encoded, merged, summaries
+from siltstone.engine.decode.columns_seen import SummaryRules, summarize
 from siltstone.engine.decode.decoder import Declared
-from siltstone.engine.decode.event import CHANGE, Announced, Event, Message
+from siltstone.engine.decode.event import CHANGE, HALVES, Announced, Event, Message
 from siltstone.engine.decode.event_batch import BYTES, COLUMNS, MICROS, event_batch
 from siltstone.engine.decode.formats.coordinates import folder_of
-from siltstone.engine.decode.formats.shareplex import UPDATE_AFTER, UPDATE_BEFORE
 from siltstone.engine.decode.position_text import EPOCH_DIGITS, OWN_EPOCHS, SECOND_EPOCH
 from siltstone.engine.decode.source_decoder import SourceDecoder
 from siltstone.engine.decode.spark import Make
@@ -37,7 +36,7 @@ SIGNS: Final = pa.schema([("has_halves", pa.bool_()), ("lacks_scn", pa.bool_())]
 second is determined only if SCNs can order the source."""
 
 
-def resolved(events: DataFrame, signs: DataFrame, source: SourceSpec, typed: TypedColumns) -> DataFrame:
+def resolved(events: DataFrame, signs: DataFrame, source: SourceSpec, rules: SummaryRules) -> DataFrame:
     """The events with pairs of lines as one update, and all changes in one order.
 
     Needs: the frame of events, of all messages of a batch; signs: the columns of SIGNS, of the same messages.
@@ -47,7 +46,7 @@ def resolved(events: DataFrame, signs: DataFrame, source: SourceSpec, typed: Typ
     found = signs.agg(*[F.bool_or(name).alias(name) for name in SIGNS.names]).first()
     assert found is not None  # one row
     if found["has_halves"]:
-        events = events.transform(_paired, dict(typed))
+        events = events.transform(_paired, rules)
     if found["lacks_scn"] and source.order == "auto":
         events = events.transform(_at_coordinates, source)
     return events
@@ -108,25 +107,20 @@ def _joined(*segments: Column) -> Column:
 # --- pairs of lines -------------------------------------------------------------------------------------------------
 
 
-def _paired(events: DataFrame, typed: TypedColumns) -> DataFrame:
+def _paired(events: DataFrame, rules: SummaryRules) -> DataFrame:
     """The events with the halves of updates joined by `shareplex_pairs.paired`."""
-    is_half = F.coalesce(F.col("control_kind").isin(UPDATE_BEFORE, UPDATE_AFTER), F.lit(False))
+    is_half = F.coalesce(F.col("control_kind").isin(*HALVES), F.lit(False))
     # Halves belong to one transaction. Without a transaction id they are consecutive lines of one file.
     group = ("table", "tx_id", F.when(F.col("tx_id").isNull(), F.col("file")))
     whole = (
-        events.where(is_half).groupBy(*group).applyInArrow(lambda halves: _of_transaction(halves, typed), events.schema)
+        events.where(is_half).groupBy(*group).applyInArrow(lambda halves: _of_transaction(halves, rules), events.schema)
     )
     return events.where(~is_half).unionByName(whole)
 
 
-def _of_transaction(halves: pa.Table, typed: TypedColumns) -> pa.Table:
-    events = _events_of(halves)
-    seen = merged(event.columns for event in events if event.columns is not None)
-    joined = paired(events)
-    for table, of_joined in summaries(joined, typed).items():
-        seen.setdefault(table, ColumnsSeen()).merge(of_joined.state)
-    for event in joined:
-        event.columns = encoded(seen)
+def _of_transaction(halves: pa.Table, rules: SummaryRules) -> pa.Table:
+    joined = paired(_events_of(halves))
+    summarize(joined, rules)
     return pa.Table.from_batches([event_batch(joined)]).select(halves.schema.names)
 
 
@@ -150,7 +144,7 @@ def _signs(source: SourceSpec, declared: Declared, lists: Iterable[list[Message]
     is_complete = None if place is None else loaded(place)
     for messages in lists:
         events = decoder.decode([each for each in messages if is_complete is None or not is_complete(each.text)])
-        has_key_change_pairs = any(event.control_kind in (UPDATE_BEFORE, UPDATE_AFTER) for event in events)
+        has_key_change_pairs = any(event.control_kind in HALVES for event in events)
         lacks_scn = any(is_at_coordinates(event) for event in events)
         yield pa.RecordBatch.from_arrays([pa.array([has_key_change_pairs]), pa.array([lacks_scn])], schema=SIGNS)
 

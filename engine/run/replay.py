@@ -31,6 +31,7 @@ from siltstone.engine.ingest.append_changes import (
     reject_rows,
 )
 from siltstone.engine.ingest.control_evidence import evidence
+from siltstone.engine.ingest.event_frames import columns_of
 from siltstone.engine.ingest.open_rejects import (
     RejectedBatch,
     closable_rejects,
@@ -188,8 +189,9 @@ def replay_table(
     assert source_batch.waiting is not None
     newest, catalog, name = source_batch.consumers[spec.table].newest_batch, project.catalog.name, spec.target.changes
     waiting = source_batch.waiting.where((F.col("consumer") == spec.table) | F.col("is_left"))
-    mine = of_lines(of_table(source_batch.records, spec.table), waiting)
-    decoded = decoded_once_more(spark, project, mine, spec, source_batch.columns)
+    records = of_lines(source_batch.records, waiting)
+    mine = of_table(records, spec.table)
+    decoded = decoded_once_more(spark, project, mine, spec, columns_of(records))
     if decoded is None:
         return IngestResult(newest, 0, mine.count())
     closable = closable_rejects(source_batch, spec.table, pending_elsewhere(spark, project, source_batch, spec.table))

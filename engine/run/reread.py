@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from siltstone.engine import names
+from siltstone.engine.decode.columns_seen import SummaryRules, regions_of
 from siltstone.engine.decode.event import CHANGE, REJECT
 from siltstone.engine.errors import SpecError
 from siltstone.engine.fold.applied_settings import refuse_other_axis
@@ -46,11 +47,11 @@ from siltstone.engine.ingest.source_batch import (
     Consumer,
     classified,
     control_consumer,
-    declared_columns,
     newest_batches,
     of_table,
     sharing,
     targets_of,
+    wanted_of_all,
     with_masks,
 )
 from siltstone.engine.ingest.source_records import refuse_replaced
@@ -174,15 +175,17 @@ class Rereading:
         declared = {spec.table: known_keys_of(spec) for spec in tables}
         masked = with_masks(consumers, self.project, source)
         listed = [entry.file for entry in files]
-        source_batch = RejectedBatch(source, listed, masked, declared, declared_columns(tables))
+        source_batch = RejectedBatch(source, listed, masked, declared, wanted_of_all(specs))
+        lines = ((name, one.path, one.from_line, one.to_line) for name, each in spans.items() for one in each)
+        regions = regions_of(lines)
         taken = spans_frame(self.spark, [span for each in spans.values() for span in each])
         found = read_in_context(self.spark, self.project, source, files)
 
         def read() -> DataFrame:
-            kept = computed(found.events(source_batch.source, declared, source_batch.typed), files)
+            events = found.events(source_batch.source, declared, SummaryRules(source_batch.wanted, regions))
+            records = computed(events.transform(within, taken), files)
             refuse_replaced(source, files)
-            source_batch.columns = columns_of(kept)
-            return kept.transform(within, taken)
+            return records
 
         classified(source_batch, read)
         source_batch.waiting = waiting_rejects(self.spark, self.project, newest)
@@ -223,9 +226,9 @@ class Rereading:
         assert source_batch.records is not None
         refuse_other_axis(self.spark, self.catalog, spec)
         frame = spans_frame(self.spark, spans)
-        mine = of_table(source_batch.records, spec.table)
-        mine = mine.transform(within, frame)
-        found = decode_records(self.spark, self.project, mine, spec, None, source_batch.columns)
+        records = source_batch.records.transform(within, frame)
+        mine = of_table(records, spec.table)
+        found = decode_records(self.spark, self.project, mine, spec, None, columns_of(records))
         found = replace(found, rows=found.rows.transform(checkpointed))
         self.refuse_recorded(spec, found)
         good, expected = found.rows.where(F.col("reason").isNull()), mine.count()

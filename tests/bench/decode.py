@@ -25,8 +25,9 @@ from pyspark.sql import functions as F
 from rich.console import Console
 from rich.table import Table as Printed
 
+from siltstone.engine.decode.columns_seen import SummaryRules
 from siltstone.engine.formats import format_of
-from siltstone.engine.ingest.source_batch import declared_columns
+from siltstone.engine.ingest.source_batch import wanted_of_all
 from siltstone.engine.ingest.source_records import read_records, source_files
 from siltstone.engine.inputs.listing import FileProbe
 from siltstone.engine.inputs.pending_files import pending_files
@@ -135,11 +136,11 @@ def measure(spark: SparkSession, project: ProjectSpec, workload: Workload, encod
     spec = spec_of(project, encoder, workload.tables[0], folder)
     files = source_files(spark, spec.source, "bench", None)
     found, _ = read_records(spark, spec.source, pending_files(FileProbe(), files, {}, "b"), "bench")
-    declared, typed = {spec.table: spec.keys}, declared_columns([spec])
+    declared, rules = {spec.table: spec.keys}, SummaryRules(wanted_of_all([spec]))
     has_texts = format_of(spec.source.format).reads_whole
 
     def events() -> DataFrame:
-        return found.events(spec.source, declared, typed, has_texts)
+        return found.events(spec.source, declared, rules, has_texts)
 
     kept = events().localCheckpoint()
     mine = kept.where((F.col("kind") == "change") & (F.col("table") == spec.table))

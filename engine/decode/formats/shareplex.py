@@ -30,7 +30,7 @@ from typing import Final, TypeGuard
 
 from siltstone.engine import names
 from siltstone.engine.decode.decoder import Declared
-from siltstone.engine.decode.event import Announced, Change, Control, Event, Message, rejected
+from siltstone.engine.decode.event import UPDATE_AFTER, Announced, Change, Control, Event, Message, rejected
 from siltstone.engine.decode.formats.coordinates import LogOrCoordinates
 from siltstone.engine.decode.formats.coordinates import notation as by_coordinates
 from siltstone.engine.decode.formats.instants import unix_nanos
@@ -57,9 +57,6 @@ from siltstone.engine.schema import control_kinds
 from siltstone.engine.spec.model import SourceSpec
 
 CONNECTOR: Final = "shareplex"
-UPDATE_BEFORE: Final = control_kinds.UPDATE_BEFORE
-UPDATE_AFTER: Final = "update_after"
-"""The `control_kind` of a change until its UPDATE BEFORE is found."""
 AFTER: Final = "UPDATE AFTER"
 OPS: Final = {
     "INS": names.OP_INSERT,
@@ -72,7 +69,11 @@ OPS: Final = {
     "TRUNC": names.OP_TRUNCATE,
     "TRUNCATE": names.OP_TRUNCATE,
 }
-CONTROLS: Final = {"UPDATE BEFORE": UPDATE_BEFORE, "DROP COLUMN": control_kinds.DDL, "DDL": control_kinds.DDL}
+CONTROLS: Final = {
+    "UPDATE BEFORE": control_kinds.UPDATE_BEFORE,
+    "DROP COLUMN": control_kinds.DDL,
+    "DDL": control_kinds.DDL,
+}
 _HALVES: Final = ("UPDATE BEFORE", AFTER)
 WRONG_TYPE: Final = "a field of the operation has a type that SharePlex does not write"
 NO_META: Final = "meta is missing"
@@ -238,7 +239,7 @@ def _announced(meta: Meta) -> Announced | None:
 
 def _control(message: Message, operation: Operation, meta: Meta, table: str | None, kind: str) -> Control:
     nanos = None if meta.time is None else unix_nanos(meta.time)
-    is_half = kind == UPDATE_BEFORE
+    is_half = kind == control_kinds.UPDATE_BEFORE
     return Control(
         file=message.file,
         line=message.line,

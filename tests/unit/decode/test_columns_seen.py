@@ -9,8 +9,18 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T
 
-from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen, encoded, merged, summarize
-from siltstone.engine.decode.event import Change, Reject
+from siltstone.engine.decode.columns_seen import (
+    NO_END,
+    ColumnsSeen,
+    Seen,
+    SummaryRules,
+    Wanted,
+    encoded,
+    merged,
+    regions_of,
+    summarize,
+)
+from siltstone.engine.decode.event import Change, Event, Reject
 from siltstone.engine.decode.json_kinds import kind_of, type_of_kinds
 from siltstone.engine.decode.json_value import parse
 from siltstone.engine.decode.row_shape import ColumnShape
@@ -64,18 +74,55 @@ def test_summaries_are_the_same_in_any_order_of_merging() -> None:
         assert found["t"].seen() == whole
 
 
-def test_each_file_has_a_summary_at_its_last_message_with_the_columns_of_every_table() -> None:
+def texts_of(*events: Event) -> list[bytes]:
+    return [event.columns for event in events if event.columns is not None]
+
+
+def test_each_region_has_one_summary_with_the_columns_of_every_table() -> None:
+    """Consumer A takes all lines of f and g, consumer B only those of f after the second one."""
     first, second = change({"id": 1}, line=1, text=b"1"), change({"id": 1, "a": 1}, line=2, text=b"2")
-    more, broken = change({"b": "x"}, line=2, table="other"), Reject(file="f", line=3, text=b"3", reason="empty")
-    next_file = change({"c": 1}, text=b"4")
-    next_file.file = "g"
-    summarize([first, second, more, broken, next_file])
-    assert [event.columns is not None for event in (first, second, more, broken, next_file)] == [False] * 3 + [True] * 2
-    assert {table: one.seen().fields for table, one in merged([broken.columns or b""]).items()} == {
-        "t": ("id", "a"), "other": ("b",),
-    }  # fmt: skip
-    both = merged([next_file.columns or b"", broken.columns or b""])["t"]
-    assert both.seen() == seen(first, second, next_file)
+    third, more = change({"c": 1}, line=3, text=b"3"), change({"b": "x"}, line=3, table="other")
+    broken, elsewhere = Reject(file="f", line=4, text=b"4", reason="empty"), change({"d": 1}, text=b"5")
+    elsewhere.file = "g"
+    events = [first, second, third, more, broken, elsewhere]
+    spans = [("A", "f", 1, NO_END), ("A", "g", 1, NO_END), ("B", "f", 3, NO_END)]
+    summarize(events, SummaryRules(regions=regions_of(spans)))
+    assert len(texts_of(*events)) == 2
+    of_both, of_a = (merged(texts_of(*events[2:5])), merged(texts_of(first, second, elsewhere)))
+    assert {table: one.seen().fields for table, one in of_both.items()} == {"t": ("c",), "other": ("b",)}
+    assert {table: one.seen().fields for table, one in of_a.items()} == {"t": ("id", "a", "d")}
+    assert merged(texts_of(*events))["t"].seen() == seen(first, second, third, elsewhere)
+
+
+def test_lines_that_nobody_takes_are_a_region_of_their_own() -> None:
+    before, new, context = (change({name: 1}, line=line, text=b"x") for name, line in (("a", 5), ("b", 6), ("c", 1)))
+    context.file = "context"
+    summarize([context, before, new], SummaryRules(regions=regions_of([("A", "f", 6, NO_END)])))
+    assert merged(texts_of(new))["t"].seen().fields == ("b",)
+    assert {*merged(texts_of(context, before))["t"].seen().fields} == {"a", "c"}
+
+
+def test_spans_of_consumers_divide_a_file_into_regions() -> None:
+    (starts, takers), other = regions_of([("A", "f", 1, 4), ("B", "f", 3, 6), ("A", "g", 2, 2)]).values()
+    assert [(start, *sorted(each)) for start, each in zip(starts, takers, strict=True)] == [
+        (1, "A"), (3, "A", "B"), (5, "B"), (7,),
+    ]  # fmt: skip
+    assert other == ([2, 3], [frozenset({"A"}), frozenset()])
+
+
+def test_only_wanted_tables_fields_and_keys_are_collected() -> None:
+    one, other = change({"id": 1, "x": {"scale": 1}}, {"id": 1}, text=b"1"), change({"z": 1}, table="other")
+    summarize([one, other], SummaryRules({"t": Wanted(fields=False, keys=False)}))
+    found = merged(texts_of(one, other))
+    assert [*found] == ["t"]
+    assert found["t"].seen() == replace(Seen.nothing(), has_schemaless=True, any_scale=frozenset({"x"}))
+
+
+def test_half_of_a_change_has_no_summary() -> None:
+    half, whole = change({"a": 1}, text=b"1", control_kind="update_after"), change({"b": 1}, line=2, text=b"2")
+    summarize([whole, half])
+    assert merged(texts_of(whole))["t"].seen().fields == ("b",)
+    assert half.columns is None
 
 
 def test_all_schemas_keys_and_fields_are_found() -> None:
@@ -91,7 +138,7 @@ def test_all_schemas_keys_and_fields_are_found() -> None:
 
 
 def test_fields_with_known_types_are_collected_by_name_only() -> None:
-    found = ColumnsSeen(typed={"id"})
+    found = ColumnsSeen(Wanted(typed=frozenset({"id"})))
     found.add(MIXED)
     declared, usual = found.seen(), seen(*MIXED)
     assert (declared.fields, declared.variants) == (usual.fields, usual.variants)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from siltstone.engine.decode.columns_seen import NO_TYPES, merged, summaries
+from siltstone.engine.decode.columns_seen import EVERYTHING, ColumnsSeen, merged
 from siltstone.engine.decode.event import Message
 from siltstone.engine.decode.event_batch import event_batch
 from siltstone.engine.decode.source_decoder import decode_messages
@@ -66,13 +66,16 @@ def rows_of(events: DataFrame) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("piece", [1, 3, canal_step.PIECE])
 def test_the_step_gives_the_results_of_the_rule(spark: SparkSession, piece: int) -> None:
     messages = drawn(piece)
-    decoded = resolve(messages, decode_messages(messages, SOURCE, {}))
+    events = decode_messages(messages, SOURCE, {})
+    columns = ColumnsSeen()
+    columns.add(event for event in events if event.kind == "change")
+    decoded = resolve(messages, events)
     expected = in_order(event_batch(decoded).drop_columns(["columns_json"]).to_pylist())
     lines = frame(spark, messages)
-    events = made_of_frame(lines, *events_of(SOURCE, {}, NO_TYPES))
+    events = made_of_frame(lines, *events_of(SOURCE, {}, EVERYTHING))
     found = rows_of(canal_step.resolved(events, sent(lines), piece))
     (summary,) = merged(text for row in found if (text := row.pop("columns_json")) is not None).values()
-    assert summary.seen().fields == next(iter(summaries(decoded, NO_TYPES).values())).seen().fields
+    assert summary.seen() == columns.seen()
     assert found == expected
     assert sum(row["control_kind"] == "redelivery" for row in found) > LANES
     assert len({row["position"][:4] for row in found if row["position"]}) > 1

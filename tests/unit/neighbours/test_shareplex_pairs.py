@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from siltstone.engine.decode.event import Event, Message
-from siltstone.engine.decode.formats.shareplex import UPDATE_AFTER
+from siltstone.engine.decode.event import UPDATE_AFTER, Event, Message
 from siltstone.engine.decode.source_decoder import decode_messages
 from siltstone.engine.spec.model import EpochSpec
 from tests.unit.decode.formats.test_shareplex import DECLARED, SOURCE, loaded, operation

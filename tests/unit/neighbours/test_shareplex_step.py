@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from siltstone.engine.decode.columns_seen import NO_TYPES, Seen, encoded, merged, summaries
+from siltstone.engine.decode.columns_seen import EVERYTHING, Seen, merged, summarize
 from siltstone.engine.decode.event import Message
 from siltstone.engine.decode.event_batch import event_batch
 from siltstone.engine.decode.formats.coordinates import Coordinates
@@ -41,23 +41,25 @@ def drawn(draw: random.Random, is_lacking: bool) -> Iterator[tuple[str, int, str
 
 
 def columns(texts: Iterable[Any]) -> dict[str, Seen]:
-    """The columns of each table in some summaries. Without keys: only halves of updates have them."""
+    """The columns of each table in some summaries."""
     found = merged(text for text in texts if text is not None)
-    return {table: replace(one.seen(), keys=()) for table, one in found.items()}
+    return {table: one.seen() for table, one in found.items()}
 
 
 def both(spark: SparkSession, lines: list[tuple[str, int, str]], source: SourceSpec) -> tuple[list[Any], list[Any]]:
     """The events of the step and of the rule, as comparable rows."""
     texts = [{"file": file, "line": line, "text": text} for file, line, text in lines]
     records = local_frame(spark, texts, "file string, line bigint, text string")
-    frame = made_of_frame(records, *events_of(source, DECLARED, NO_TYPES))
+    frame = made_of_frame(records, *events_of(source, DECLARED, EVERYTHING))
     signs = made_of_frame(records, signs_of(source, DECLARED), SIGNS)
     times = ("commit_ts", "ingest_ts")
-    counted = resolved(frame, signs, source, NO_TYPES).withColumns({name: F.unix_micros(name) for name in times})
+    counted = resolved(frame, signs, source, EVERYTHING).withColumns({name: F.unix_micros(name) for name in times})
     by_step = [row.asDict(recursive=True) for row in counted.collect()]
     events = [Message(file, line, text.encode()) for file, line, text in sorted(lines)]
     expected = resolve(decode_messages(events, source, DECLARED), source)
-    assert columns(row.pop("columns_json") for row in by_step) == columns([encoded(summaries(expected, NO_TYPES))])
+    summarize(expected)
+    summaries = columns(event.columns for event in expected)
+    assert columns(row.pop("columns_json") for row in by_step) == summaries
     batch = event_batch(expected).drop_columns(["columns_json"])
     for name in times:
         at = batch.schema.get_field_index(name)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from siltstone.engine.decode.event import Event, Message
-from siltstone.engine.decode.formats.shareplex import NO_PLACE, UPDATE_AFTER, WRONG_TYPE, SharePlexDecoder
+from siltstone.engine.decode.event import UPDATE_AFTER, Event, Message
+from siltstone.engine.decode.formats.shareplex import NO_PLACE, WRONG_TYPE, SharePlexDecoder
 from siltstone.engine.decode.source_decoder import decode_messages
 from siltstone.engine.spec.model import SourceSpec
 from tests.recordings import DATA
