@@ -12,7 +12,7 @@ from siltstone.engine.decode.json_value import plain_text, text_of
 from siltstone.engine.decode.row_shape import ColumnShape, TableShape
 from siltstone.engine.decode.types.column_reader import UNAVAILABLE, UNREPRESENTABLE, LossReason
 
-_MOST_KNOWN: Final = 2_000
+_MOST_KNOWN: Final = 500
 LossReasons = Mapping[str, LossReason]
 """The reasons why values are not stored, by the names of their columns."""
 
