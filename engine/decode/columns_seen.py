@@ -310,14 +310,22 @@ def _summaries(events: Iterable[Event], wanted: Mapping[str, Wanted] | None) -> 
 
 
 def regions_of(spans: Iterable[tuple[Hashable, str, int, int]]) -> Regions:
-    """The regions of files, from the lines that each consumer takes: consumer, path, first line, last line."""
-    by_path: dict[str, list[tuple[Hashable, int, int]]] = {}
+    """The regions of files, from the lines that each consumer takes: consumer, path, first line, last line.
+
+    A consumer takes each line at most once.
+    """
+    borders: dict[str, dict[int, tuple[set[Hashable], set[Hashable]]]] = {}
     for consumer, path, first, last in spans:
-        by_path.setdefault(path, []).append((consumer, first, last))
+        of_file = borders.setdefault(path, {})
+        of_file.setdefault(first, (set(), set()))[0].add(consumer)
+        of_file.setdefault(last + 1, (set(), set()))[1].add(consumer)
     found: dict[str, tuple[Sequence[int], Sequence[Hashable]]] = {}
-    for path, taken in by_path.items():
-        starts = sorted({line for _, first, last in taken for line in (first, last + 1)})
-        takers = [frozenset(consumer for consumer, first, last in taken if first <= line <= last) for line in starts]
+    for path, of_file in borders.items():
+        starts, takers, active = sorted(of_file), [], frozenset[Hashable]()
+        for line in starts:
+            begins, ends = of_file[line]
+            active = (active - ends) | begins
+            takers.append(active)
         found[path] = starts, takers
     return found
 

@@ -108,6 +108,8 @@ def test_spans_of_consumers_divide_a_file_into_regions() -> None:
         (1, "A"), (3, "A", "B"), (5, "B"), (7,),
     ]  # fmt: skip
     assert other == ([2, 3], [frozenset({"A"}), frozenset()])
+    adjacent = regions_of([("A", "f", 1, 4), ("A", "f", 5, 6)])["f"]
+    assert adjacent == ([1, 5, 7], [frozenset({"A"}), frozenset({"A"}), frozenset()])
 
 
 def test_only_wanted_tables_fields_and_keys_are_collected() -> None:
