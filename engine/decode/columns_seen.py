@@ -42,6 +42,9 @@ class Wanted(NamedTuple):
     typed: frozenset[str] = frozenset()
 
 
+ALL: Final = Wanted()
+
+
 @dataclass(frozen=True)
 class SummaryRules:
     """How events are summarized. `wanted`: what is collected of each table. None: everything of all tables."""
@@ -150,7 +153,7 @@ class State(msgspec.Struct):
 class ColumnsSeen:
     """A summary of changes of one table."""
 
-    def __init__(self, wanted: Wanted = Wanted()) -> None:  # noqa: B008  # it is immutable
+    def __init__(self, wanted: Wanted = ALL) -> None:
         self._wanted = wanted
         self._state = State()
         self._known_schemas: dict[Schemas, bool] = {}

@@ -335,9 +335,9 @@ def classes_of(records: DataFrame, source_batch: SourceBatch, fans_out: bool | N
 
 
 def new_regions(source_batch: SourceBatch, has_others: bool) -> Regions:
-    """The regions of a source batch by their consumers. None if every record is new to all consumers.
+    """The regions of a source batch by their consumers. Empty if every record is new to all consumers.
 
-    `has_others`: also records that are new to none of them are read.
+    `has_others`: records that are new to none of them are read, too.
     """
     pending = [
         (consumer.name, {path: entry.after_line for path, entry in consumer.pending.items()})
