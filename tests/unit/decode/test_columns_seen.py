@@ -94,7 +94,7 @@ def test_each_region_has_one_summary_with_the_columns_of_every_table() -> None:
     assert merged(texts_of(*events))["t"].seen() == seen(first, second, third, elsewhere)
 
 
-def test_lines_that_nobody_takes_are_a_region_of_their_own() -> None:
+def test_lines_that_no_consumer_takes_are_a_region_of_their_own() -> None:
     before, new, context = (change({name: 1}, line=line, text=b"x") for name, line in (("a", 5), ("b", 6), ("c", 1)))
     context.file = "context"
     summarize([context, before, new], SummaryRules(regions=regions_of([("A", "f", 6, NO_END)])))
