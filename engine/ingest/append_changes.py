@@ -22,6 +22,7 @@ from siltstone.engine.fold.context import begin, refuse_unfit_columns
 from siltstone.engine.fold.planning import tasks_for_files
 from siltstone.engine.formats import format_of
 from siltstone.engine.frames import checkpointed
+from siltstone.engine.ingest.consumers import Consumer, control_consumer
 from siltstone.engine.ingest.control_evidence import evidence
 from siltstone.engine.ingest.event_frames import decode_rows
 from siltstone.engine.ingest.preconditions import (
@@ -36,10 +37,8 @@ from siltstone.engine.ingest.preconditions import (
 from siltstone.engine.ingest.reread_payloads import payloads_of, reread_texts
 from siltstone.engine.ingest.retractions import retractions
 from siltstone.engine.ingest.source_batch import (
-    Consumer,
     SourceBatch,
     columns_new_to,
-    control_consumer,
     input_rows,
     new_to,
     number_new_to,

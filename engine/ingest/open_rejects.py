@@ -12,18 +12,9 @@ from siltstone.engine.decode.columns_seen import SummaryRules, regions_of
 from siltstone.engine.decode.event import CONTROL, REJECT
 from siltstone.engine.formats import format_of
 from siltstone.engine.frames import checkpointed
+from siltstone.engine.ingest.consumers import control_consumer, idle_consumers, targets_of
 from siltstone.engine.ingest.preconditions import is_of
-from siltstone.engine.ingest.source_batch import (
-    SourceBatch,
-    by_scn_of,
-    classes_of,
-    control_consumer,
-    idle_consumers,
-    sharing,
-    targets_of,
-    wanted_of_all,
-    with_masks,
-)
+from siltstone.engine.ingest.source_batch import SourceBatch, by_scn_of, classes_of, sharing, wanted_of_all, with_masks
 from siltstone.engine.ingest.source_order import with_known_order
 from siltstone.engine.ingest.source_records import (
     Records,

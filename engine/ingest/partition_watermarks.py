@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from siltstone.engine import names
 from siltstone.engine.fold.context import FoldContext
-from siltstone.engine.ingest.source_batch import control_consumer
+from siltstone.engine.ingest.consumers import control_consumer
 from siltstone.engine.schema.control_kinds import CHILD_PARTITIONS, PARTITION_END, PARTITION_START, WATERMARK
 from siltstone.engine.steps import spanner_partitions
 from siltstone.engine.table.ledger import read_ledger

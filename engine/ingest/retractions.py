@@ -4,7 +4,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from siltstone.engine import names
-from siltstone.engine.ingest.source_batch import Consumer, SourceBatch, after
+from siltstone.engine.ingest.consumers import Consumer
+from siltstone.engine.ingest.source_batch import SourceBatch, after
 from siltstone.engine.names import PLACE
 from siltstone.engine.schema.control_kinds import RETRACTION
 from siltstone.engine.spec.model import ProjectSpec

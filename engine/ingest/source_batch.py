@@ -13,9 +13,9 @@ from siltstone.engine.decode.event import CONTROL, REJECT
 from siltstone.engine.decode.table_shape import wanted_of
 from siltstone.engine.errors import SpecError
 from siltstone.engine.fold.lateness_bounds import progress_time
-from siltstone.engine.fold.markers import batch_of, newest_marker, scn_sources
 from siltstone.engine.formats import format_of
 from siltstone.engine.frames import local_frame
+from siltstone.engine.ingest.consumers import Consumer, idle_consumers, newest_batches, targets_of
 from siltstone.engine.ingest.control_evidence import evidence_counts
 from siltstone.engine.ingest.event_frames import changes_key, columns_of, is_shown_by_scn, some
 from siltstone.engine.ingest.source_order import turned_to_scns, with_known_order
@@ -39,25 +39,9 @@ from siltstone.engine.spec.fingerprint import mask_fingerprints
 from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from siltstone.engine.spec.renamed_names import known_keys_of
 from siltstone.engine.table.claims import taken_inputs
-from siltstone.engine.table.ledger import ledger_name, read_ledger
+from siltstone.engine.table.ledger import read_ledger
 
 LAST_LINES: Final = "file string, line bigint"
-
-
-@dataclass(frozen=True)
-class Consumer:
-    """A consumer of a source's files: a table, or the source itself for its control events.
-
-    `masked`: its records contain values that must not be stored. `by_scn`: the sources that are ordered by SCNs alone,
-    according to its newest batch.
-    """
-
-    name: str
-    target: str
-    newest_batch: int
-    pending: Mapping[str, PendingFile]
-    masked: bool = False
-    by_scn: Collection[str] = ()
 
 
 @dataclass
@@ -87,31 +71,6 @@ class SourceBatch:
     def pending_files(self) -> list[InputFile]:
         """The files that have something new for any consumer."""
         return list({e.file.path: e.file for c in self.consumers.values() for e in c.pending.values()}.values())
-
-
-def control_consumer(source: SourceSpec) -> str:
-    """The name of the consumer of a source's control events."""
-    return f"{names.CONTROL_OF}{source.path}"
-
-
-def targets_of(project: ProjectSpec, source: SourceSpec, specs: Sequence[TableSpec]) -> dict[str, str]:
-    """The table that each consumer of a source writes."""
-    control = {control_consumer(source): ledger_name(project, names.CONTROL)}
-    return control | {spec.table: spec.target.changes for spec in specs}
-
-
-def newest_batches(spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str]) -> dict[str, int]:
-    """Each consumer's newest committed batch. `targets`: the tables that they write."""
-    return {name: consumer.newest_batch for name, consumer in idle_consumers(spark, project, targets).items()}
-
-
-def idle_consumers(spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str]) -> dict[str, Consumer]:
-    """The consumers in the state of their newest markers, with no pending files. `targets`: the tables they write."""
-    markers = {name: newest_marker(spark, project, target) for name, target in targets.items()}
-    return {
-        name: Consumer(name, targets[name], batch_of(marker), {}, by_scn=scn_sources(marker))
-        for name, marker in markers.items()
-    }
 
 
 def taken_by(

@@ -21,14 +21,8 @@ from siltstone.engine.fold.publish import fold_history, follow_latest
 from siltstone.engine.fold.renamed_columns import apply_renames
 from siltstone.engine.ingest.append_changes import IngestResult, append_changes, append_control
 from siltstone.engine.ingest.completeness import checked_batch
-from siltstone.engine.ingest.source_batch import (
-    SourceBatch,
-    list_source_batch,
-    newest_batches,
-    read_source_batch,
-    taken_by,
-    targets_of,
-)
+from siltstone.engine.ingest.consumers import newest_batches, targets_of
+from siltstone.engine.ingest.source_batch import SourceBatch, list_source_batch, read_source_batch, taken_by
 from siltstone.engine.ingest.source_sums import source_report
 from siltstone.engine.ingest.topic_offsets import commit_group_offsets
 from siltstone.engine.report import NOTHING_NEW, OK, RunReport, SourceReport, TableReport

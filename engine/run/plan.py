@@ -34,15 +34,10 @@ from siltstone.engine.ingest.append_changes import (
     newest_commit_us,
     reject_rows,
 )
+from siltstone.engine.ingest.consumers import control_consumer
 from siltstone.engine.ingest.preconditions import check_unowned
 from siltstone.engine.ingest.retractions import retractions
-from siltstone.engine.ingest.source_batch import (
-    SourceBatch,
-    control_consumer,
-    list_source_batch,
-    new_to,
-    read_source_batch,
-)
+from siltstone.engine.ingest.source_batch import SourceBatch, list_source_batch, new_to, read_source_batch
 from siltstone.engine.names import quoted
 from siltstone.engine.report import NOTHING_NEW, PLANNED, TablePlan
 from siltstone.engine.run.catch_up import by_source

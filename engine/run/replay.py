@@ -30,6 +30,7 @@ from siltstone.engine.ingest.append_changes import (
     decode_records,
     reject_rows,
 )
+from siltstone.engine.ingest.consumers import Consumer, control_consumer
 from siltstone.engine.ingest.control_evidence import evidence
 from siltstone.engine.ingest.event_frames import columns_of
 from siltstone.engine.ingest.open_rejects import (
@@ -42,7 +43,7 @@ from siltstone.engine.ingest.open_rejects import (
     read_rejected_batch,
 )
 from siltstone.engine.ingest.preconditions import is_of
-from siltstone.engine.ingest.source_batch import Consumer, SourceBatch, control_consumer, of_table
+from siltstone.engine.ingest.source_batch import SourceBatch, of_table
 from siltstone.engine.ingest.source_order import refuse_commit_scns, refuse_mixed
 from siltstone.engine.ingest.source_sums import source_report
 from siltstone.engine.ingest.taken_lines import spans_frame, taken_spans, with_batch

@@ -32,6 +32,7 @@ from siltstone.engine.ingest.append_changes import (
     order_marker,
     reject_rows,
 )
+from siltstone.engine.ingest.consumers import Consumer, control_consumer, newest_batches, targets_of
 from siltstone.engine.ingest.control_evidence import evidence
 from siltstone.engine.ingest.event_frames import columns_of
 from siltstone.engine.ingest.open_rejects import (
@@ -43,17 +44,7 @@ from siltstone.engine.ingest.open_rejects import (
     waiting_rejects,
 )
 from siltstone.engine.ingest.preconditions import check_unowned, is_unowned
-from siltstone.engine.ingest.source_batch import (
-    Consumer,
-    classified,
-    control_consumer,
-    newest_batches,
-    of_table,
-    sharing,
-    targets_of,
-    wanted_of_all,
-    with_masks,
-)
+from siltstone.engine.ingest.source_batch import classified, of_table, sharing, wanted_of_all, with_masks
 from siltstone.engine.ingest.source_records import refuse_replaced
 from siltstone.engine.ingest.source_sums import source_report
 from siltstone.engine.ingest.taken_lines import Span, files_to_read, spans_frame, taken_spans, with_batch, within

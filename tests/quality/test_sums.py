@@ -1,6 +1,7 @@
 import pytest
 
-from siltstone.engine.ingest.source_batch import Consumer, SourceBatch
+from siltstone.engine.ingest.consumers import Consumer
+from siltstone.engine.ingest.source_batch import SourceBatch
 from siltstone.engine.ingest.source_sums import source_report
 from siltstone.engine.inputs.counting import CountedFile
 from siltstone.engine.inputs.listing import InputFile
