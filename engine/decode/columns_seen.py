@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from siltstone.engine.decode import dts_types
+from siltstone.engine.decode.bounded_cache import keep
 from siltstone.engine.decode.connect import Typed
 from siltstone.engine.decode.event import CHANGE, HALVES, Event
 from siltstone.engine.decode.event_schemas import KNOWN_FROM_VALUES, key_columns, row_columns
@@ -205,9 +206,7 @@ class ColumnsSeen:
     def _add(self, place: Place, schemas: Schemas, key: bytes | None, image: bytes | None) -> None:
         names_key = self._known_schemas.get(schemas)
         if names_key is None:
-            if len(self._known_schemas) >= _MOST_CACHED:
-                self._known_schemas.clear()
-            names_key = self._known_schemas[schemas] = self._add_schemas(*schemas)
+            names_key = keep(self._known_schemas, schemas, self._add_schemas(*schemas), _MOST_CACHED)
         if key is not None and self._wanted.keys and not names_key:
             self._add_key(key)
         if image is not None and schemas[0] is None and (self._wanted.fields or _SCALE_TEXT in image):
@@ -254,9 +253,7 @@ class ColumnsSeen:
         names, kinds = tuple(fields), self._state.kinds
         untyped = self._untyped_fields.get(names)
         if untyped is None:
-            if len(self._untyped_fields) >= _MOST_CACHED:
-                self._untyped_fields.clear()
-            untyped = self._untyped_fields[names] = self._add_names(names)
+            untyped = keep(self._untyped_fields, names, self._add_names(names), _MOST_CACHED)
         self._add_first(place, names)
         for name in untyped:
             kinds[name].add(kind_of(fields[name]))

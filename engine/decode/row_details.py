@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from siltstone.engine import names
+from siltstone.engine.decode.bounded_cache import keep
 from siltstone.engine.decode.image_columns import Object
 from siltstone.engine.decode.json_value import plain_text, text_of
 from siltstone.engine.decode.row_shape import ColumnShape, TableShape
@@ -69,10 +70,8 @@ class RowDetails:
     def _columns_in(self, present: tuple[str, ...]) -> list[str]:
         """The columns among these fields, and the keys, in the order of the columns."""
         if present not in self._known:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
             wanted = self._keys.union(present)
-            self._known[present] = [name for name in self._names if name in wanted]
+            return keep(self._known, present, [name for name in self._names if name in wanted], _MOST_KNOWN)
         return self._known[present]
 
     def rescued(self, image: Object | None, losses: LossReasons, fields: Collection[str] = ()) -> str | None:

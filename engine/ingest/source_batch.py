@@ -239,6 +239,7 @@ def read_source_batch(spark: SparkSession, source_batch: SourceBatch, catalog: s
         return kept.where(after(union)) if whole else kept
 
     records = classified(source_batch, read)
+    source_batch.columns = columns_of(records)
     of_new = [entry for entry in counted if entry.pending not in context]
     source_batch.counted = {entry.pending.file.path: entry for entry in finished(spark, records, of_new)}
 
@@ -250,7 +251,6 @@ def classified(source_batch: SourceBatch, read: Callable[[], DataFrame]) -> Data
     present settings of the batch's source.
     """
     source_batch.records = read()
-    source_batch.columns = columns_of(source_batch.records)
     source_batch.classes = classes_of(source_batch.records, source_batch)
     ordered = turned_to_scns(source_batch.source, source_batch.classes)
     if ordered == source_batch.source:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
+from siltstone.engine.decode.bounded_cache import keep
 from siltstone.engine.decode.decoder import Declared
 from siltstone.engine.decode.event import Change, Control, Event, Message, Reject, copied, rejected
 from siltstone.engine.decode.event_batch import signed_hash
@@ -80,8 +81,6 @@ class _WrappedKey(msgspec.Struct, gc=False):
 
 
 _E = TypeVar("_E", Control, Reject)
-_K = TypeVar("_K")
-_V = TypeVar("_V")
 _UNKNOWN: Final = _Origin()
 _UNDESCRIBED: Final = Described()
 _wrapped_key: Final = msgspec.json.Decoder(_WrappedKey)
@@ -195,7 +194,7 @@ class EventBuilder:
             if table is not None and self._full_name is not None:
                 table = self._full_name(table)
             found = _Origin(name, connector, source_name(source), table, table in self._declared)
-            _keep(self._origins, place, found)
+            keep(self._origins, place, found, _MOST_CACHED)
         return found
 
     def _position(self, value: Value[Any], origin: _Origin) -> str | None:
@@ -218,8 +217,7 @@ class EventBuilder:
         number = signed_hash(text)
         found = self._row_schemas.get(number)
         if found is None:
-            found = Described(text.decode(), number)
-            _keep(self._row_schemas, number, found)
+            return keep(self._row_schemas, number, Described(text.decode(), number), _MOST_CACHED)
         return found
 
     def _key(self, part: Any) -> tuple[str | None, bytes | None]:
@@ -237,8 +235,7 @@ class EventBuilder:
     def _key_schema(self, text: bytes) -> str:
         found = self._key_schemas.get(text)
         if found is None:
-            found = text.decode()
-            _keep(self._key_schemas, text, found)
+            return keep(self._key_schemas, text, text.decode(), _MOST_CACHED)
         return found
 
     def _key_in(self, headers: Any, name: str) -> bytes | None:
@@ -367,9 +364,3 @@ def _opened(header: Any) -> Any:
         except (*PARSE_ERRORS, ValueError):
             pass
     return header
-
-
-def _keep(cache: dict[_K, _V], key: _K, value: _V) -> None:
-    if len(cache) >= _MOST_CACHED:
-        cache.clear()
-    cache[key] = value

@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from siltstone.engine.decode.bounded_cache import keep
 from siltstone.engine.decode.decoder import Declared
 from siltstone.engine.decode.event import Change, Event, Message, Reject, copied, rejected
 from siltstone.engine.decode.event_batch import signed_hash
@@ -175,10 +176,7 @@ class FlatDecoder:
             columns = [each for each in schema["fields"] if not self._is_of_event(each)]
             image = {"type": "struct", "fields": columns, "field": "after"}
             made = text_of({"type": "struct", "fields": [image]})
-            found = Described(made.decode(), signed_hash(made))
-            if len(self._schemas) >= _MOST_CACHED:
-                self._schemas.clear()
-            self._schemas[text] = found
+            return keep(self._schemas, text, Described(made.decode(), signed_hash(made)), _MOST_CACHED)
         return found
 
     def _is_of_event(self, field: Any) -> bool:

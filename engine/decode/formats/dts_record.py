@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 import msgspec
 from fastavro import parse_schema, schemaless_reader
 
+from siltstone.engine.decode.bounded_cache import keep
 from siltstone.engine.decode.dts_schema import message_schema
 from siltstone.engine.decode.event_batch import signed_hash
 from siltstone.engine.decode.json_value import text_of
@@ -90,14 +91,8 @@ class DtsReader:
         if body.tell() != len(value):
             return None
         if isinstance(listed, list):
-            columns = self._remember(table, _columns(encoded, table[0], listed))
+            columns = keep(self._known, table, _columns(encoded, table[0], listed), _MOST_CACHED)
         return DtsRecord(head, columns, images[_IMAGES[0]], images[_IMAGES[1]])
-
-    def _remember(self, table: tuple[str, str | None], columns: Columns) -> Columns:
-        if len(self._known) >= _MOST_CACHED:
-            self._known.clear()
-        self._known[table] = columns
-        return columns
 
 
 def _columns(encoded: bytes, source: str, listed: list[dict[str, Any]]) -> Columns:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from siltstone.engine.decode.bounded_cache import keep
 from siltstone.engine.decode.dts_types import EITHER
 from siltstone.engine.decode.formats.charsets import decoded
 from siltstone.engine.decode.formats.dts_record import Columns
@@ -143,11 +144,9 @@ def row_schema(columns: Columns, before: Image | None, after: Image | None) -> s
     shown = tuple(tuple(image.facts.items()) for image in (before, after) if image is not None and image.facts)
     known = columns.schemas.get(shown)
     if known is None:
-        if len(columns.schemas) >= _MOST_CACHED:
-            columns.schemas.clear()
         facts = [dict(each) for each in shown]
         listed = (_merged([each[at] for each in facts if at in each]) for at in range(len(columns.names)))
-        known = columns.schemas[shown] = f'{columns.schema}{";".join(listed)}"}}'
+        return keep(columns.schemas, shown, f'{columns.schema}{";".join(listed)}"}}', _MOST_CACHED)
     return known
 
 

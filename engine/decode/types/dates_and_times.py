@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
+from siltstone.engine.decode.bounded_cache import keep
 from siltstone.engine.decode.json_value import plain_text
 from siltstone.engine.decode.types.converter import NOTHING, Converter, chained, each
 from siltstone.engine.decode.types.numbers import bigint, count_of
@@ -87,9 +88,7 @@ def days(convert_day: Callable[[Any], int | None]) -> Converter:
         if type(value) is not str:
             return convert_day(value)
         if value not in known:
-            if len(known) >= _MOST_CACHED:
-                known.clear()
-            known[value] = convert_day(value)
+            return keep(known, value, convert_day(value), _MOST_CACHED)
         return known[value]
 
     def convert_all(values: list[Any]) -> list[Any]:
@@ -153,10 +152,8 @@ def in_zone(zone: tzinfo) -> Callable[[int], int | None]:
     def instant_of(micros: int) -> int | None:
         hour = micros // AN_HOUR
         if hour not in known:
-            if len(known) >= _MOST_CACHED:
-                known.clear()
             first, last = (_offset(at, zone) for at in (hour * AN_HOUR, (hour + 1) * AN_HOUR - 1))
-            known[hour] = first if first == last else None  # None: the clocks change in it
+            keep(known, hour, first if first == last else None, _MOST_CACHED)  # None: the clocks change in it
         offset = known[hour]
         return in_calendar(micros - (_offset(micros, zone) if offset is None else offset))
 
